@@ -21,9 +21,9 @@ export function createCgroup(dir: string): boolean {
     if (errnoOf(cause) === "EEXIST" && statSync(dir).isDirectory()) return false;
     const limit = errnoOf(cause) === "EAGAIN" ? reachedLimit(dirname(dir)) : undefined;
     if (limit) {
-      throw new CgroupError(`cannot create the cgroup ${dir}: ${limit}`, { path: dir, code: "EAGAIN" });
+      throw new CgroupError(`cannot create the cgroup ${dir}: ${limit}`, { code: "EAGAIN" });
     }
-    throw new CgroupError(`cannot create the cgroup ${dir}`, { path: dir, cause });
+    throw new CgroupError(`cannot create the cgroup ${dir}`, { cause });
   }
 }
 

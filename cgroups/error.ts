@@ -1,29 +1,12 @@
-interface CgroupErrorFields {
-  /** The cgroup folder, or another path. */
-  path: string;
-  /** The interface file in it, such as `memory.max`. */
-  file?: string;
-  /** The value to write, or the value found. */
-  value?: string;
-  /** The errno (`EBUSY`), or a code of this library (`EREADBACK`). */
-  code?: string;
-  cause?: unknown;
-}
-
 /** The only error that this library throws. Its message names path, file, value and errno. */
 export class CgroupError extends Error {
   override readonly name = "CgroupError";
-  readonly path: string;
-  readonly file: string | undefined;
-  readonly value: string | undefined;
+  /** The errno (`EBUSY`), or a code of this library (`EREADBACK`). */
   readonly code: string;
 
-  constructor(what: string, { path, file, value, code, cause }: CgroupErrorFields) {
+  constructor(what: string, { code, cause }: { code?: string; cause?: unknown }) {
     const errno = code ?? errnoOf(cause);
     super(`${what}${cause === undefined ? "" : `: ${errno}`}`, cause === undefined ? {} : { cause });
-    this.path = path;
-    this.file = file;
-    this.value = value;
     this.code = errno;
   }
 }
@@ -38,6 +21,6 @@ export function errnoOf(error: unknown): string {
 export function readBackError(dir: string, file: string, wanted: string, actual: string): CgroupError {
   return new CgroupError(
     `wrote ${JSON.stringify(wanted)} to ${dir}/${file}, but it reads ${JSON.stringify(actual)}`,
-    { path: dir, file, value: wanted, code: "EREADBACK" },
+    { code: "EREADBACK" },
   );
 }

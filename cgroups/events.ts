@@ -2,7 +2,7 @@
  * Waiting for a cgroup to be empty or frozen, by the notifications of `cgroup.events`.
  *
  * Guarantees: each notification only causes a new read, so any number of them may be merged into one. If the kernel is out of inotify
- * watches, the file is read every second instead. Every wait ends: with the state, the timeout or the signal.
+ * watches, the file is read every second instead. Every wait ends: with the state or the timeout.
  * Caveat: the kernel does not notify about the removal of a cgroup: close the watch of a cgroup that you remove.
  */
 import { type FSWatcher, watch } from "node:fs";
@@ -12,31 +12,26 @@ import { parseFlat } from "./parse.ts";
 /**
  * Calls `onEmpty` at once if the cgroup is empty or gone, and then each time its last process ends, until `close()`.
  *
- * Caveats: the watch does not keep Node alive unless `persistent`; it keeps Deno alive until `close()`. A cgroup that is empty only
- * until the next read is not reported.
+ * Caveats: the watch does not keep Node alive; it keeps Deno alive until `close()`. A cgroup that is empty only until the next read is
+ * not reported.
  */
-export function watchEmpty(
-  dir: string,
-  onEmpty: () => void,
-  { persistent = false }: { persistent?: boolean } = {},
-): { close(): void } {
+export function watchEmpty(dir: string, onEmpty: () => void): { close(): void } {
   let isOpen = true;
   let wasEmpty = false;
-  let retry: ReturnType<typeof setTimeout> | undefined;
+  let retry: NodeJS.Timeout | undefined;
 
   const check = () => {
     if (!isOpen) return;
     const isEmpty = readEmpty(dir);
     if (isEmpty === undefined) {
       // Out of descriptors or memory: the kernel does not notify twice, so try again.
-      retry = setTimeout(check, POLL_MS);
-      if (!persistent) retry.unref();
+      retry = setTimeout(check, POLL_MS).unref();
       return;
     }
     if (isEmpty && !wasEmpty) onEmpty();
     wasEmpty = isEmpty;
   };
-  const watched = watchFile(`${dir}/cgroup.events`, check, persistent);
+  const watched = watchFile(`${dir}/cgroup.events`, check, false);
   check();
   return {
     close() {
@@ -47,9 +42,8 @@ export function watchEmpty(
   };
 }
 
-export interface WaitOptions {
+interface WaitOptions {
   timeoutMs: number;
-  signal?: AbortSignal | undefined;
 }
 
 /** Waits until the cgroup and everything below it has no process. False after the timeout. */
@@ -69,18 +63,11 @@ export function isPopulated(dir: string): boolean {
 
 const POLL_MS = 1000;
 
-/** Waits for a state that `cgroup.events` reports. Rejects with the reason of the signal if that aborts. */
-function waitFor(
-  dir: string,
-  isReached: () => boolean,
-  { timeoutMs, signal }: WaitOptions,
-): Promise<boolean> {
+/** Waits for a state that `cgroup.events` reports. */
+function waitFor(dir: string, isReached: () => boolean, { timeoutMs }: WaitOptions): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
-    const onAbort = () => end(() => reject(signal!.reason));
     const timer = setTimeout(() => end(() => resolve(false)), timeoutMs);
     const watched = watchFile(`${dir}/cgroup.events`, check, true);
-    signal?.addEventListener("abort", onAbort, { once: true });
     check();
 
     function check() {
@@ -93,7 +80,6 @@ function waitFor(
     function end(settle: () => void) {
       watched.close();
       clearTimeout(timer);
-      signal?.removeEventListener("abort", onAbort);
       settle();
     }
   });
@@ -116,7 +102,7 @@ function readEmpty(dir: string): boolean | undefined {
 
 function watchFile(path: string, onChange: () => void, persistent: boolean): { close(): void } {
   let watcher: FSWatcher | undefined;
-  let poll: ReturnType<typeof setInterval> | undefined;
+  let poll: NodeJS.Timeout | undefined;
   const startPolling = () => {
     watcher?.close();
     watcher = undefined;

@@ -16,7 +16,7 @@ import { CgroupError, errnoOf } from "./error.ts";
 export function readText(dir: string, file: string): string {
   const text = readTextIfAny(dir, file);
   if (text !== undefined) return text;
-  throw new CgroupError(`cannot read ${join(dir, file)}: ENOENT`, { path: dir, file, code: "ENOENT" });
+  throw new CgroupError(`cannot read ${join(dir, file)}: ENOENT`, { code: "ENOENT" });
 }
 
 /** As `readText`, but undefined if this kernel has no such file, or the cgroup is gone. */
@@ -27,7 +27,7 @@ export function readTextIfAny(dir: string, file: string): string | undefined {
     return text.endsWith("\n") ? text.slice(0, -1) : text;
   } catch (cause) {
     if (GONE.has(errnoOf(cause))) return undefined;
-    throw new CgroupError(`cannot read ${path}`, { path: dir, file, cause });
+    throw new CgroupError(`cannot read ${path}`, { cause });
   }
 }
 
@@ -90,10 +90,5 @@ const completeBelow = 4096 - 64;
 const GONE = new Set(["ENOENT", "ENODEV"]);
 
 function writeError(dir: string, file: string, value: string, cause: unknown): CgroupError {
-  return new CgroupError(`cannot write ${JSON.stringify(value)} to ${join(dir, file)}`, {
-    path: dir,
-    file,
-    value,
-    cause,
-  });
+  return new CgroupError(`cannot write ${JSON.stringify(value)} to ${join(dir, file)}`, { cause });
 }

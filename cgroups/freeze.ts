@@ -8,12 +8,9 @@ import { waitUntilFrozen } from "./events.ts";
  * False after the timeout (a process in uninterruptible sleep), or if the kernel cannot freeze: then some processes may still run.
  * A frozen process handles no signal but SIGKILL until its thaw.
  */
-export async function freeze(
-  dir: string,
-  { timeoutMs = 1000, signal }: { timeoutMs?: number; signal?: AbortSignal | undefined } = {},
-): Promise<boolean> {
+export async function freeze(dir: string, { timeoutMs = 1000 } = {}): Promise<boolean> {
   if (!writeTextIfAny(dir, "cgroup.freeze", "1")) return false;
-  return await waitUntilFrozen(dir, { timeoutMs, signal });
+  return await waitUntilFrozen(dir, { timeoutMs });
 }
 
 /** Resumes the processes, which then handle pending signals. Does nothing when the cgroup is gone. */

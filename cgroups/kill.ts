@@ -14,18 +14,13 @@ import { writeTextIfAny } from "./file.ts";
 import { freeze, isFreezeRequested, thaw } from "./freeze.ts";
 import { listProcesses } from "./processes.ts";
 
-interface KillOptions {
-  /** Whether to use `cgroup.kill`. Default: if the kernel has it. */
-  hasKill?: boolean;
-  /** Limits the rounds without `cgroup.kill`. */
-  timeoutMs?: number;
-  signal?: AbortSignal | undefined;
-}
-
-/** Sends SIGKILL to every process in `dir` and below. Use `waitUntilEmpty` to wait for their end. */
+/**
+ * Sends SIGKILL to every process in `dir` and below. Use `waitUntilEmpty` to wait for their end. `timeoutMs` limits the rounds without
+ * `cgroup.kill`.
+ */
 export async function kill(
   dir: string,
-  { hasKill = existsSync(`${dir}/cgroup.kill`), timeoutMs = 5000, signal }: KillOptions = {},
+  { hasKill = existsSync(`${dir}/cgroup.kill`), timeoutMs = 5000 } = {},
 ): Promise<void> {
   if (!isPopulated(dir)) return;
   if (hasKill) return void writeTextIfAny(dir, "cgroup.kill", "1");
@@ -33,9 +28,9 @@ export async function kill(
   try {
     do {
       // SIGKILL ends a frozen process without a thaw. Freeze in each round: another process may have thawed the cgroup.
-      await freeze(dir, { timeoutMs: ROUND_MS, signal });
+      await freeze(dir, { timeoutMs: ROUND_MS });
       for (const pid of listProcesses(dir)) sendSignal(pid, "SIGKILL");
-      if (await waitUntilEmpty(dir, { timeoutMs: ROUND_MS, signal })) return;
+      if (await waitUntilEmpty(dir, { timeoutMs: ROUND_MS })) return;
     } while (performance.now() < deadline);
   } finally {
     thaw(dir);
@@ -43,24 +38,16 @@ export async function kill(
   const survivors = listProcesses(dir);
   throw new CgroupError(
     `cannot kill ${dir} in ${timeoutMs} ms: processes ${survivors.join(", ")} are still alive`,
-    {
-      path: dir,
-      value: survivors.join(" "),
-      code: "ETIMEDOUT",
-    },
+    { code: "ETIMEDOUT" },
   );
 }
 
 /** Sends a signal to every process in `dir` and below, and returns how many received it. */
-export async function signalAll(
-  dir: string,
-  name: NodeJS.Signals,
-  { signal }: { signal?: AbortSignal | undefined } = {},
-): Promise<number> {
+export async function signalAll(dir: string, name: NodeJS.Signals): Promise<number> {
   // A freeze by another process stays: the signal is delivered at its thaw.
   const wasFrozen = isFreezeRequested(dir);
   try {
-    if (!wasFrozen) await freeze(dir, { timeoutMs: ROUND_MS, signal });
+    if (!wasFrozen) await freeze(dir, { timeoutMs: ROUND_MS });
     return listProcesses(dir).filter((pid) => sendSignal(pid, name)).length;
   } finally {
     if (!wasFrozen) thaw(dir);
@@ -74,10 +61,6 @@ function sendSignal(pid: number, name: NodeJS.Signals): boolean {
     return process.kill(pid, name);
   } catch (cause) {
     if (errnoOf(cause) === "ESRCH") return false;
-    throw new CgroupError(`cannot send ${name} to process ${pid}`, {
-      path: `/proc/${pid}`,
-      value: name,
-      cause,
-    });
+    throw new CgroupError(`cannot send ${name} to process ${pid}`, { cause });
   }
 }

@@ -16,11 +16,7 @@ export function checkName(name: string): string {
   const problem = problemWith(name);
   if (problem === undefined) return name;
   const shown = JSON.stringify(name.length > 80 ? `${name.slice(0, 80)}…` : name);
-  throw new CgroupError(`${shown} cannot name a cgroup: ${problem}`, {
-    path: "",
-    value: name,
-    code: "EINVAL",
-  });
+  throw new CgroupError(`${shown} cannot name a cgroup: ${problem}`, { code: "EINVAL" });
 }
 
 /** The kernel's limit for one path component. */

@@ -19,8 +19,6 @@ export function parseAmount(text: string, where: string): number {
   if (!Number.isNaN(amount)) return amount;
   const shown = text.length > 80 ? `${text.slice(0, 80)}…` : text;
   throw new CgroupError(`cannot parse ${JSON.stringify(shown)} in ${where}: not a number`, {
-    path: where,
-    value: shown,
     code: "EPARSE",
   });
 }

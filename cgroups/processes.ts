@@ -29,7 +29,7 @@ export function listTree(dir: string): Buffer[] {
         if (entry.isDirectory()) found.push(Buffer.concat([parent, SLASH, entry.name]));
       }
     } catch (cause) {
-      if (errnoOf(cause) !== "ENOENT") throw new CgroupError(`cannot list ${parent}`, { path: dir, cause });
+      if (errnoOf(cause) !== "ENOENT") throw new CgroupError(`cannot list ${parent}`, { cause });
       found.splice(at--, 1);
     }
   }
@@ -49,11 +49,7 @@ export function readProcs(cgroup: Buffer | string): number[] {
     return text.split("\n").map(Number).filter((pid) => pid > 0);
   } catch (cause) {
     if (GONE.has(errnoOf(cause))) return [];
-    throw new CgroupError(`cannot read ${cgroup}/cgroup.procs`, {
-      path: String(cgroup),
-      file: "cgroup.procs",
-      cause,
-    });
+    throw new CgroupError(`cannot read ${cgroup}/cgroup.procs`, { cause });
   }
 }
 

@@ -10,10 +10,7 @@ import { listProcesses, listTree } from "./processes.ts";
  * It kills nothing. While a process is still exiting, the kernel returns EBUSY: that is retried for `timeoutMs`, and then is an error
  * that names the processes. Does nothing when the cgroup is gone.
  */
-export async function removeTree(
-  dir: string,
-  { timeoutMs = 2000, signal }: { timeoutMs?: number; signal?: AbortSignal | undefined } = {},
-): Promise<void> {
+export async function removeTree(dir: string, { timeoutMs = 2000 } = {}): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   for (let pause = 1;; pause = Math.min(pause * 2, 100)) {
     try {
@@ -22,7 +19,7 @@ export async function removeTree(
     } catch (cause) {
       if (errnoOf(cause) !== "EBUSY" || performance.now() >= deadline) throw removeError(dir, cause);
     }
-    await sleep(pause, undefined, { signal });
+    await sleep(pause);
   }
 }
 
@@ -37,9 +34,5 @@ function removeCgroup(cgroup: Parameters<typeof rmdirSync>[0]): void {
 function removeError(dir: string, cause: unknown): CgroupError {
   const pids = listProcesses(dir);
   const who = pids.length === 0 ? "" : `, it contains processes ${pids.join(", ")}`;
-  return new CgroupError(`cannot remove the cgroup ${dir}${who}`, {
-    path: dir,
-    value: pids.join(" "),
-    cause,
-  });
+  return new CgroupError(`cannot remove the cgroup ${dir}${who}`, { cause });
 }

@@ -24,20 +24,14 @@ export interface Ensured {
   pending?: ResizePending;
 }
 
-/** Effects that tests can replace. */
-export interface ApplyEffects {
-  /** Reports whether the node has swap. A kernel without swap accounting cannot cap swap, and need not if there is none. */
-  swapIsOn?: () => boolean;
-}
-
 /** Writes the limits that differ from `wanted` and verifies them. Throws a CgroupError if one cannot be enforced. */
 export async function ensureLimits(
   dir: string,
   wanted: readonly Limit[],
-  effects: ApplyEffects = {},
+  { swapIsOn = readSwapIsOn } = {},
 ): Promise<Ensured> {
   const memoryMax = wanted.find(({ file }) => file === "memory.max");
-  const drift = verifyLimits(dir, wanted, effects);
+  const drift = verifyLimits(dir, wanted, { swapIsOn });
   const changed: Limit[] = drift.length > 0 ? resetProtections(dir) : [];
   let mustResize = false;
   for (const { file, value, actual } of drift) {
@@ -73,7 +67,7 @@ export function resetProtections(dir: string): Limit[] {
 export function verifyLimits(
   dir: string,
   wanted: readonly Limit[],
-  { swapIsOn = readSwapIsOn }: ApplyEffects = {},
+  { swapIsOn = readSwapIsOn } = {},
 ): Drift[] {
   const drift: Drift[] = [];
   for (const { file, value } of wanted) {
@@ -81,6 +75,7 @@ export function verifyLimits(
     if (actual === value) continue;
     // No cap, and no file for one.
     if (actual === undefined && value.startsWith("max")) continue;
+    // A kernel without swap accounting cannot cap swap, and need not if there is none.
     if (actual === undefined && file === "memory.swap.max" && !swapIsOn()) continue;
     drift.push({ file, value, actual });
   }
@@ -89,7 +84,7 @@ export function verifyLimits(
 
 function missing(dir: string, file: string, value: string): CgroupError {
   const what = `cannot write ${JSON.stringify(value)} to ${join(dir, file)}: ENOENT`;
-  return new CgroupError(what, { path: dir, file, value, code: "ENOENT" });
+  return new CgroupError(what, { code: "ENOENT" });
 }
 
 /** `/proc/swaps` has a heading and one line per swap area; a kernel without swap has no such file. */

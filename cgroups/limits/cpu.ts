@@ -40,10 +40,5 @@ const MIN_QUOTA_USEC = 1_000;
 const PERIODS_USEC = [100_000, 200_000, 500_000, 1_000_000];
 
 function badPercent(percent: number, why: string): CgroupError {
-  return new CgroupError(`cannot cap the CPU at ${percent}%: ${why}`, {
-    path: "",
-    file: "cpu.max",
-    value: String(percent),
-    code: "ERANGE",
-  });
+  return new CgroupError(`cannot cap the CPU at ${percent}%: ${why}`, { code: "ERANGE" });
 }

@@ -14,8 +14,6 @@ export interface LimitSpec {
 export interface NodeSize {
   cpus: number;
   memoryBytes: number;
-  /** Default 64 KiB: whole pages for every page size of Linux (4, 16 or 64 KiB). */
-  pageSize?: number;
 }
 
 export interface Limit {
@@ -25,7 +23,7 @@ export interface Limit {
 
 /** Returns the files and values that enforce the caps; throws a CgroupError (`ERANGE`) if the kernel cannot express one. Pure. */
 export function limitsFor(spec: LimitSpec, node: NodeSize): Limit[] {
-  const memoryMax = memoryMaxFor(spec.memPCT, node.memoryBytes, node.pageSize ?? 65_536);
+  const memoryMax = memoryMaxFor(spec.memPCT, node.memoryBytes);
   return [
     { file: "cpu.max", value: cpuMaxFor(spec.cpuPCT, node.cpus) },
     { file: "pids.max", value: pidsMaxFor(spec.pidsMax) },

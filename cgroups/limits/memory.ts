@@ -15,7 +15,7 @@ export interface OomKills {
 }
 
 /** Returns `memory.max` for a percentage of memory, rounded down to whole pages as the kernel does, so that it reads back equal. */
-export function memoryMaxFor(percent: number | undefined, memoryBytes: number, pageSize: number): string {
+export function memoryMaxFor(percent: number | undefined, memoryBytes: number): string {
   if (percent === undefined) return "max";
   if (!(percent > 0 && percent <= 100)) throw badPercent(percent, "it must be above 0 and at most 100");
   const bytes = Math.floor(((percent / 100) * memoryBytes) / pageSize) * pageSize;
@@ -31,11 +31,9 @@ export function parseMemoryEvents(text: string, where = "memory.events"): OomKil
   return { processes: flat["oom_kill"] ?? 0, ...(groups === undefined ? {} : { groups }) };
 }
 
+/** Whole pages for every page size of Linux (4, 16 or 64 KiB). */
+const pageSize = 65_536;
+
 function badPercent(percent: number, why: string): CgroupError {
-  return new CgroupError(`cannot cap the memory at ${percent}%: ${why}`, {
-    path: "",
-    file: "memory.max",
-    value: String(percent),
-    code: "ERANGE",
-  });
+  return new CgroupError(`cannot cap the memory at ${percent}%: ${why}`, { code: "ERANGE" });
 }

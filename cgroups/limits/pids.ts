@@ -6,12 +6,7 @@ export function pidsMaxFor(pidsMax: number | undefined): string {
   if (Number.isInteger(pidsMax) && pidsMax >= 1 && pidsMax <= MAX_PIDS) return String(pidsMax);
   throw new CgroupError(
     `cannot cap the processes at ${pidsMax}: it must be a whole number from 1 to ${MAX_PIDS}`,
-    {
-      path: "",
-      file: "pids.max",
-      value: String(pidsMax),
-      code: "ERANGE",
-    },
+    { code: "ERANGE" },
   );
 }
 

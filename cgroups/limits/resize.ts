@@ -21,7 +21,6 @@ export interface MemoryState {
 }
 
 export interface ResizePending {
-  reason: "ResizePending";
   wantedBytes: number;
   currentBytes: number;
   message: string;
@@ -49,7 +48,6 @@ export function nextResizeStep(state: MemoryState, wanted: number): ResizeStep {
   return {
     kind: "pending",
     pending: {
-      reason: "ResizePending",
       wantedBytes: wanted,
       currentBytes: state.current,
       message: `${state.current} bytes in use, the new cap is ${wanted}: waiting for the app to use less`,

@@ -38,7 +38,6 @@ test("checkName() refuses names that leave the tree or clash with the kernel's f
     assert.throws(() => checkName(name), (error) => {
       assert.ok(error instanceof CgroupError, name);
       assert.equal(error.code, "EINVAL");
-      assert.equal(error.value, name);
       return true;
     });
   }

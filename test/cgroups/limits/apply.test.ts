@@ -38,10 +38,12 @@ test("ensureLimits() throws if a file reads back differently", async (t) => {
     name: "CgroupError",
     message: `wrote "50" to ${dir}/pids.max, but it reads "5034"`,
     code: "EREADBACK",
-    file: "pids.max",
   });
   const other = fakeCgroup(t, { ...IN_PLACE, "memory.max": "12345678\n" });
-  await assert.rejects(ensureLimits(other, LIMITS), { code: "EREADBACK", file: "memory.max" });
+  await assert.rejects(ensureLimits(other, LIMITS), {
+    code: "EREADBACK",
+    message: /memory\.max, but it reads/,
+  });
 });
 
 test("ensureLimits() throws for a missing file, and names file, value and errno", async (t) => {
@@ -49,9 +51,6 @@ test("ensureLimits() throws for a missing file, and names file, value and errno"
   const dir = fakeCgroup(t, rest);
   await assert.rejects(ensureLimits(dir, LIMITS), {
     message: `cannot write "20000 100000" to ${dir}/cpu.max: ENOENT`,
-    path: dir,
-    file: "cpu.max",
-    value: "20000 100000",
     code: "ENOENT",
   });
 });
@@ -72,7 +71,9 @@ test("ensureLimits() needs no swap cap on a kernel without swap accounting and s
   const { "memory.swap.max": _, ...rest } = IN_PLACE;
   const dir = fakeCgroup(t, rest);
   assert.deepEqual(await ensureLimits(dir, LIMITS, { swapIsOn: () => false }), { changed: [] });
-  await assert.rejects(ensureLimits(dir, LIMITS, { swapIsOn: () => true }), { file: "memory.swap.max" });
+  await assert.rejects(ensureLimits(dir, LIMITS, { swapIsOn: () => true }), {
+    message: /memory\.swap\.max: ENOENT$/,
+  });
 });
 
 test("ensureLimits() needs no files without caps", async (t) => {
@@ -85,7 +86,6 @@ test("ensureLimits() needs no files without caps", async (t) => {
 test("ensureLimits() returns a shrink that must wait", async (t) => {
   const dir = fakeCgroup(t, { ...IN_PLACE, "memory.max": "655360\n", "memory.current": "300000\n" });
   const { changed, pending } = await ensureLimits(dir, LIMITS);
-  assert.equal(pending?.reason, "ResizePending");
   assert.deepEqual([pending?.wantedBytes, pending?.currentBytes], [65_536, 300_000]);
   assert.deepEqual(changed, [{ file: "memory.high", value: "65536" }]);
   assert.equal(readFileSync(`${dir}/memory.max`, "utf8"), "655360\n");

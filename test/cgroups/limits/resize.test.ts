@@ -75,7 +75,6 @@ test("shrinking below what the app holds stays pending, with throttling and a bo
   assert.deepEqual(step, {
     kind: "pending",
     pending: {
-      reason: "ResizePending",
       wantedBytes: 128 * MIB,
       currentBytes: 150 * MIB,
       message: `${150 * MIB} bytes in use, the new cap is ${128 * MIB}: waiting for the app to use less`,

@@ -16,6 +16,7 @@ import {
   waitUntilEmpty,
   watchEmpty,
 } from "../../../cgroups/mod.ts";
+import { stayAlive } from "../../stay-alive.ts";
 import { waitFor } from "../../wait-for.ts";
 import { exitOf, firstLine, makeApp, MIB, NODE, startRun } from "./cgroups-app.ts";
 
@@ -25,6 +26,7 @@ const UNREAD_FILE = new URL("../../../node_modules/deno/deno", import.meta.url).
 const ALLOCATE_200_MIB = "dd if=/dev/zero of=/dev/null bs=200M count=1 2> /dev/null";
 
 test("an allocator is killed at the cap with its whole group, 20 times of 20, and its neighbor survives", async (t) => {
+  using _alive = stayAlive();
   const dir = await makeApp(t, "greedy", { memPCT: 4, oomPolicy: "Group" });
   const neighbor = await makeApp(t, "neighbor", { memPCT: 4 });
   const { child: innocent } = startRun(neighbor, "exec sleep 1000");
@@ -40,7 +42,7 @@ test("an allocator is killed at the cap with its whole group, 20 times of 20, an
     // A watch reports only the end of what it has seen alive.
     await waitFor("the app is in its cgroup", () => listProcesses(leaf).length > 0);
     const { promise: ended, resolve: onEmpty } = Promise.withResolvers<void>();
-    const watched = watchEmpty(dir, onEmpty, { persistent: true });
+    const watched = watchEmpty(dir, onEmpty);
     t.after(() => watched.close());
     await writeFile(gate, "\n");
     assert.deepEqual(await exitOf(child), [null, "SIGKILL"], `time ${time}`);
@@ -84,7 +86,7 @@ test("a cap that shrinks below the usage waits for the app, and kills nothing", 
 
   for (let sync = 0; sync < 3; sync++) {
     const { pending } = await ensureLimits(dir, limits(6));
-    assert.equal(pending?.reason, "ResizePending");
+    assert.ok(pending);
     assert.equal(pending.wantedBytes, 60 * MIB);
     assert.ok(pending.currentBytes > 120 * MIB, `${pending.currentBytes} in use`);
     const bound = Number(read(dir, "memory.max"));

@@ -24,6 +24,7 @@ import {
   watchEmpty,
 } from "../../../cgroups/mod.ts";
 import { createRandom, type Random } from "../../random.ts";
+import { stayAlive } from "../../stay-alive.ts";
 import { waitFor } from "../../wait-for.ts";
 import { endApp, exitOf, firstLine, joinCommand, makeApp, NODE, startRun, testRoot } from "./cgroups-app.ts";
 
@@ -117,6 +118,7 @@ test("freeze() stops an app until thaw()", async (t) => {
 });
 
 test("the kernel notifies about the end of the run and of the app", async (t) => {
+  using _alive = stayAlive();
   const dir = await makeApp(t, "mortal");
   const { child, leaf } = startRun(dir, "exec sleep 1000");
   await until(() => listProcesses(leaf).length >= 1);
@@ -124,7 +126,7 @@ test("the kernel notifies about the end of the run and of the app", async (t) =>
   const ends = Promise.all([dir, leaf].map((cgroup) =>
     new Promise<void>((resolve) => {
       const onEmpty = () => (reported.push(cgroup), resolve());
-      const watched = watchEmpty(cgroup, onEmpty, { persistent: true });
+      const watched = watchEmpty(cgroup, onEmpty);
       t.after(() => watched.close());
     })
   ));
