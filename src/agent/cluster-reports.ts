@@ -35,7 +35,7 @@ export function createClusterReports(
     log,
     reportPeriodMs,
     mode,
-    mayWrite: () => gate.isOpen,
+    isActing: () => gate.isOpen,
     answered,
     apps: {
       get(key) {
@@ -49,12 +49,8 @@ export function createClusterReports(
   onAnswer(reports.serverAnswered);
   return {
     ...reports,
-    changed: gate.pass((known) => reports.changed(reported(known))),
-    // Also before it is decided who acts: what an agent finds when it starts has happened in any case.
-    event(known, event) {
-      if (gate.why === undefined) reports.event(reported(known), event);
-    },
+    changed: (known) => reports.changed(reported(known)),
+    event: (known, event) => reports.event(reported(known), event),
     forgotten: (known) => reports.forgotten(reported(known)),
-    syncMirrors: gate.pass(reports.syncMirrors),
   };
 }

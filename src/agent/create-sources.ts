@@ -8,7 +8,7 @@ import { createUrlSource } from "../sources/url.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
 import type { ApiServerConnection } from "./api-server-connection.ts";
 import type { ClusterReports } from "./cluster-reports.ts";
-import { guardSource, type Membership } from "./node/node.ts";
+import { type Gate, guardSource } from "./node/node.ts";
 import type { AgentOptions } from "./options.ts";
 
 export interface SourceParts {
@@ -17,7 +17,7 @@ export interface SourceParts {
   cluster?: ClusterReports;
   supervisor: Supervisor;
   counters: AgentCounters;
-  gate: Membership["gate"];
+  gate: Gate;
 }
 
 /** Returns the sources that the options name, highest precedence first. The socket's is always among them. */

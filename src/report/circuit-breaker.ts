@@ -23,17 +23,18 @@ export interface CircuitBreakerOptions {
   clock: Clock;
   log: Logger;
   what: string;
-  threshold?: number;
   random?: () => number;
 }
+
+/** One app that is always refused does not throttle the others. */
+const threshold = 3;
 
 /** The wait between retries, of one app and of all: 1 s growing to 30 s, spread so that agents do not return together. */
 export function createRetryBackoff(random?: () => number): Backoff {
   return createBackoff({ initialMs: 1000, maxMs: 30_000, jitter: 0.5, random });
 }
 
-export function createCircuitBreaker(options: CircuitBreakerOptions): CircuitBreaker {
-  const { clock, log, what, threshold = 3, random } = options;
+export function createCircuitBreaker({ clock, log, what, random }: CircuitBreakerOptions): CircuitBreaker {
   const backoff = createRetryBackoff(random);
   const failing = new Set<string>();
   let failures = 0;

@@ -29,7 +29,7 @@ export async function openKubeletListener(
 
 /** `isActing` reports whether this agent acts for its node. */
 export function createKubeletEndpoint(
-  { isActing, log }: { isActing: () => boolean; log: Logger },
+  { isActing, log }: { isActing: () => boolean | undefined; log: Logger },
 ): KubeletEndpoint {
   const listeners: (() => void)[] = [];
   let open: Parameters<KubeletEndpoint["start"]>[0] | undefined;

@@ -10,27 +10,28 @@ import { sleep } from "../../lib/sleep.ts";
 import type { Source, SourceSink } from "../../sources/source.ts";
 
 export interface Gate {
-  readonly isOpen: boolean;
-  /** Why it is closed; undefined while it is open, and until that is decided. */
+  /** Undefined until it is decided. */
+  readonly isOpen: boolean | undefined;
+  /** Why it is closed. */
   readonly why: string | undefined;
+  /** When that last changed. */
+  readonly since: Date;
   open(): void;
   close(why: string): void;
-  /** Returns a call that is passed on only while the gate is open. */
-  pass<A extends unknown[]>(call: (...args: A) => void): (...args: A) => void;
   /** Calls back at every change from closed to open. */
   onOpen(callback: () => void): void;
   /** Resolves when it is open or closed for a reason, at the latest after `ms`. */
   decided(ms: number, signal: AbortSignal): Promise<void>;
 }
 
-export function createGate(now: () => number = Date.now): Gate & { readonly since: Date } {
-  let state: { isOpen: boolean; why?: string } = { isOpen: false };
-  let since = new Date(now());
+export function createGate(): Gate {
+  let state: { isOpen?: boolean; why?: string } = {};
+  let since = new Date();
   const openers: (() => void)[] = [];
   const decision = createPulse();
   const set = (next: typeof state) => {
     const opens = next.isOpen && !state.isOpen;
-    if (next.isOpen !== state.isOpen || next.why !== state.why) since = new Date(now());
+    if (next.isOpen !== state.isOpen || next.why !== state.why) since = new Date();
     state = next;
     decision.beat();
     if (opens) { for (const callback of openers) callback(); }
@@ -47,12 +48,9 @@ export function createGate(now: () => number = Date.now): Gate & { readonly sinc
     },
     open: () => set({ isOpen: true }),
     close: (why) => set({ isOpen: false, why }),
-    pass: (call) => (...args) => {
-      if (state.isOpen) call(...args);
-    },
     onOpen: (callback) => void openers.push(callback),
     async decided(ms, signal) {
-      if (state.isOpen || state.why !== undefined) return;
+      if (state.isOpen !== undefined) return;
       const early = new AbortController();
       const forget = decision.onNext(() => early.abort());
       await sleep(ms, AbortSignal.any([signal, early.signal]));
@@ -70,23 +68,26 @@ const firstListMs = 1000;
  */
 export function guardSource(
   source: Source,
-  gate: ReturnType<typeof createGate>,
+  gate: Gate,
   observe: (sink: SourceSink) => SourceSink,
   waitMs = firstListMs,
 ): Source {
   let restart: AbortController | undefined;
   gate.onOpen(() => restart?.abort());
+  const pass = <A extends unknown[]>(call: (...args: A) => void) => (...args: A) => {
+    if (gate.isOpen) call(...args);
+  };
   const guard = (sink: SourceSink): SourceSink => ({
-    replace: gate.pass(sink.replace),
-    upsert: gate.pass(sink.upsert),
-    remove: gate.pass(sink.remove),
+    replace: pass(sink.replace),
+    upsert: pass(sink.upsert),
+    remove: pass(sink.remove),
     reportProblems: sink.reportProblems,
   });
   return {
     name: source.name,
     health() {
       const health = source.health();
-      if (gate.isOpen || !gate.why && !health.ready) return health;
+      if (gate.isOpen || gate.isOpen === undefined && !health.ready) return health;
       const message = gate.why ?? "not decided yet whether this agent acts for its node";
       return { ready: false, message, since: gate.since };
     },

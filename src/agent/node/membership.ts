@@ -24,10 +24,10 @@ import { sourceNames } from "../../sources/source.ts";
 import { isAlive, parseStat } from "../../supervisor/processes.ts";
 import type { Supervisor } from "../../supervisor/supervisor.ts";
 import type { AgentOptions } from "../options.ts";
-import { createGate } from "./gate.ts";
+import { createGate, type Gate } from "./gate.ts";
 
 export interface Membership {
-  gate: ReturnType<typeof createGate>;
+  gate: Gate;
   identity: AgentIdentity;
   /** Checks that the state belongs to this node and cluster; resolves to whether it does. */
   settle(client: KubeClient, signal: AbortSignal): Promise<boolean>;

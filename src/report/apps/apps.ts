@@ -7,7 +7,8 @@
  * more, and the earlier events with the times at which they happened.
  * Caveat: only the last ten events of an app without a mirror are kept.
  *
- * Whether this agent acts for its node is asked by the caller, before each call; Pods, which are written without one, ask `mayWrite`.
+ * An agent that does not act for its node writes nothing. Until that is decided, it writes events: what it finds when it starts has
+ * happened in any case.
  */
 import { isMirrorOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
@@ -50,7 +51,7 @@ const passingMs = 100;
 export type AppReports = ReturnType<typeof createAppReports>;
 
 export function createAppReports(options: AppReportsOptions) {
-  const { node, apps, clock = systemClock } = options;
+  const { node, apps, isActing = () => true, clock = systemClock } = options;
   const ending = new AbortController();
   const { signal } = ending;
   const reporter = createStatusReporter(options);
@@ -77,7 +78,7 @@ export function createAppReports(options: AppReportsOptions) {
   });
   /** Syncs the mirrors with the apps, once the API server was listed; `complete`: every source has been read. Never throws. */
   const syncMirrors = async (complete: boolean) => {
-    if (!server.isListed) return;
+    if (!server.isListed || !isActing()) return;
     const shown = apps.list().filter(({ isLocal }) => isLocal).map(({ app }): NCApp => app);
     await mirrors.sync(shown, server.list(), complete);
     if (complete) pods.complete();
@@ -138,11 +139,13 @@ export function createAppReports(options: AppReportsOptions) {
     } satisfies ServerSink),
     changed(known: ReportedApp): void {
       const { key, isLocal, isPassing } = known;
+      if (!isActing()) return;
       if (isLocal || !isPassing) return report(known);
       if (!passing.has(key)) void sleep(passingMs, signal).then(() => reportPassing(key));
       passing.add(key);
     },
     event({ key, app, isLocal }: ReportedApp, event: EventNews): void {
+      if (isActing() === false) return;
       const target = isLocal ? mirrors.targetOf(key) : refOf(app);
       if (target) return recorder.record(target, event);
       const news = [...unsent.get(key) ?? [], { at: clock.wall(), ...event }];

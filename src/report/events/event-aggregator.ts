@@ -53,18 +53,17 @@ export interface Tallies {
 export interface TallyOptions {
   now: () => number;
   /** Receives a tally that is dropped for newer ones. */
-  onDropped?: (tally: Tally) => void;
+  onDropped: (tally: Tally) => void;
   maxTallies?: number;
-  /** After a longer pause the same event is a new one. API servers delete Events after an hour by default. */
-  sameMs?: number;
-  /** After a longer pause of a reason its messages are no longer combined. */
-  similarMs?: number;
-  maxSimilar?: number;
 }
 
-export function createTallies(options: TallyOptions): Tallies {
-  const { now, onDropped = () => {}, maxTallies = 1000, maxSimilar = 10 } = options;
-  const { sameMs = 3_600_000, similarMs = 600_000 } = options;
+/** After a longer pause the same event is a new one. API servers delete Events after an hour by default. */
+const sameMs = 3_600_000;
+/** After a longer pause of a reason its messages are no longer combined. */
+const similarMs = 600_000;
+const maxSimilar = 10;
+
+export function createTallies({ now, onDropped, maxTallies = 1000 }: TallyOptions): Tallies {
   const tallies = new Map<string, Tally>();
   const similar = new Map<string, { messages: Set<string>; lastAt: number }>();
 

@@ -7,7 +7,7 @@
  * be sent the oldest are dropped.
  */
 import { apiVersion as ncappVersion, appKey, kind as ncappKind } from "../../api/names.ts";
-import type { KubeClient, KubeRequest } from "../../kube/client/client.ts";
+import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus, wasRejected } from "../../kube/kube-error.ts";
 import { events, resourcePath } from "../../kube/resources.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -33,22 +33,19 @@ export interface EventRecorderOptions {
   component: string;
   node: string;
   log: Logger;
-  /** Requests per app and type of event at once; then one every `refillMs`. */
-  burst?: number;
-  refillMs?: number;
-  maxInFlight?: number;
-  timeoutMs?: number;
   clock?: Clock;
   random?: () => number;
 }
 
 /** An event that the server rejects is dropped after this many attempts; failures of the server are retried forever. */
 const maxRefusals = 3;
+/** Requests per app and type of event at once; then one every `refillMs`. */
+const requestsPerApp = { burst: 25, refillMs: 60_000 };
+const timeoutMs = 10_000;
 
 export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
-  const { client, log, burst = 25, refillMs = 60_000, maxInFlight = 2, timeoutMs = 10_000 } = options;
-  const { clock = systemClock, random = Math.random } = options;
-  const buckets = createTokenBuckets({ burst, refillMs, now: () => clock.now() });
+  const { client, log, clock = systemClock, random } = options;
+  const buckets = createTokenBuckets({ ...requestsPerApp, now: () => clock.now() });
   const tallies = createTallies({ now: () => clock.wall(), onDropped: (tally) => writer.forget(tally) });
   const refused = new WeakMap<Tally, number>();
   let closed = false;
@@ -57,7 +54,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
     what: "events",
     appOf,
     log,
-    maxInFlight,
+    maxInFlight: 2,
     clock,
     random,
     due: (tally) =>
@@ -67,7 +64,7 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
       if (buckets.nextAt(bucketOf(tally)) > clock.now()) return "skipped";
       const { count } = tally;
       try {
-        await store(client, tally, options, { timeoutMs, signal, priority: "normal" });
+        await store(client, tally, options, signal);
         buckets.take(bucketOf(tally));
         tally.stored = count;
         refused.delete(tally);
@@ -116,8 +113,9 @@ async function store(
   client: KubeClient,
   tally: Tally,
   author: { component: string; node: string },
-  options: Pick<KubeRequest, "timeoutMs" | "signal" | "priority">,
+  signal: AbortSignal,
 ): Promise<void> {
+  const options = { timeoutMs, signal, priority: "normal" } as const;
   const { namespace } = tally.target;
   const { count, message } = tally;
   const lastTimestamp = isoSeconds(tally.lastAt);

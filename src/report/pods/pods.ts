@@ -56,8 +56,8 @@ export interface PodsOptions extends Pick<FollowPodsOptions, "namespace" | "answ
   node: string;
   log: Logger;
   mode?: PodsMode;
-  /** Reports whether this agent acts for its node. */
-  mayWrite?: () => boolean;
+  /** Reports whether this agent acts for its node; undefined until that is decided. */
+  isActing?: () => boolean | undefined;
   follow?: typeof followPods;
   clock?: Clock;
   random?: () => number;
@@ -76,7 +76,7 @@ const deletedMs = 10_000;
 const movedMs = 10_000;
 
 export function createPods(options: PodsOptions): Pods {
-  const { client, node: nodeName, log, mode = "auto", mayWrite = () => true, clock = systemClock } = options;
+  const { client, node: nodeName, log, mode = "auto", isActing = () => true, clock = systemClock } = options;
   const closing = new AbortController();
   const objects = objectsOf<Pod>(client, podResource, { signal: closing.signal });
   const store = new PodStore();
@@ -93,7 +93,7 @@ export function createPods(options: PodsOptions): Pods {
     planPod(shown, pods, { node, now: clock.wall(), written, undone });
   const planFor = (key: string) => {
     const entry = store.get(key);
-    if (!entry || !isListed || !mayWrite() || !(entry.shown || entry.isGone || isComplete)) return undefined;
+    if (!entry || !isListed || !isActing() || !(entry.shown || entry.isGone || isComplete)) return undefined;
     const action = planNext(entry);
     return action && { entry, action, at: dueAt(key, entry, action) };
   };

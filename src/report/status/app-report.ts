@@ -4,7 +4,7 @@ import type { NCAppStatus } from "../../api/types.ts";
 import { isLater } from "../../kube/resource-version.ts";
 import type { KnownStatus, ReportTarget, SendResult } from "./send-status.ts";
 import type { Due } from "../due-queue.ts";
-import { whenToSend } from "./when-to-send.ts";
+import { refreshMs, whenToSend } from "./when-to-send.ts";
 
 export interface AppReport {
   key: string;
@@ -19,20 +19,10 @@ export interface AppReport {
   foreign: boolean;
 }
 
-export interface ReportTimes {
-  periodMs: number;
-  refreshMs: number;
-}
-
 /** Creates the report of an app; nothing is sent before `notBefore`. */
 export function newReport(
   { namespace, name, uid }: ReportTarget,
-  { now, notBefore, refreshMs, random }: {
-    now: number;
-    notBefore: number;
-    refreshMs: number;
-    random: () => number;
-  },
+  { now, notBefore, random }: { now: number; notBefore: number; random: () => number },
 ): AppReport {
   return {
     key: appKey(namespace, name),
@@ -46,16 +36,16 @@ export function newReport(
 }
 
 /** Returns when the report of this app is due; undefined if the server has everything, or must not get it. */
-export function dueOf(entry: AppReport, times: ReportTimes): Due | undefined {
+export function dueOf(entry: AppReport, periodMs: number): Due | undefined {
   const { known, wanted, sent, sentAt, notBefore, foreign } = entry;
   if (!wanted || foreign) return undefined;
-  const decide = (seen?: NCAppStatus) => whenToSend({ seen, wanted, sentAt, ...times });
+  const decide = (seen?: NCAppStatus) => whenToSend({ seen, wanted, sentAt, periodMs });
   const when = decide(known.status);
   if (when.kind === "not") return undefined;
   if (when.kind === "later") return { at: Math.max(when.at, notBefore), urgent: false };
   // Another client overwrote it. Without the pause, two agents of the same name would correct each other endlessly.
   const isCorrection = sent && decide(sent).kind !== "now";
-  return { at: Math.max(isCorrection ? sentAt + times.periodMs : 0, notBefore), urgent: true };
+  return { at: Math.max(isCorrection ? sentAt + periodMs : 0, notBefore), urgent: true };
 }
 
 /** Applies the result of a write that was based on `before`. */
@@ -63,7 +53,7 @@ export function applyResult(
   entry: AppReport,
   before: KnownStatus,
   result: SendResult,
-  { now, refreshMs }: { now: number; refreshMs: number },
+  now: number,
 ): void {
   if (result.kind === "foreign") {
     entry.foreign = true;

@@ -36,11 +36,10 @@ export interface ReleasesOptions {
   node: string;
   log: Logger;
   clock?: Clock;
-  timeoutMs?: number;
 }
 
 export function createReleases(options: ReleasesOptions): Releases {
-  const { client, node, log, clock = systemClock, timeoutMs = 10_000 } = options;
+  const { client, node, log, clock = systemClock } = options;
   /** `done`: the server has what there is to write so far. `gone`: so is the object, and there will be nothing more. */
   const entries = new Map<
     string,
@@ -60,7 +59,7 @@ export function createReleases(options: ReleasesOptions): Releases {
     async write(uid, { signal }) {
       const entry = entries.get(uid)!;
       const { target, stopped } = entry;
-      const objects = objectsOf<NCApp>(client, ncapps, { priority: "high", timeoutMs, signal });
+      const objects = objectsOf<NCApp>(client, ncapps, { priority: "high", signal });
       await writeNewest<NCApp, void>(undefined, {
         read: () => objects.read(target),
         async write(app) {

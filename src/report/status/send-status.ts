@@ -37,7 +37,6 @@ export interface SendOptions {
   /** The node whose agent this is. */
   node: string;
   priority: Priority;
-  timeoutMs: number;
   signal: AbortSignal;
 }
 

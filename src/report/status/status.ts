@@ -47,20 +47,18 @@ export interface StatusReporterOptions {
   log: Logger;
   /** The least time between two reports of usage alone. */
   reportPeriodMs: number;
-  /** After this time even a small change of usage is sent. */
-  refreshMs?: number;
-  /** How long to wait for the list of the API server: after a restart the apps are known before it. */
-  unseenWaitMs?: number;
   /** Requests at the same time: fewer than those of the client, so that Leases never queue behind reports. */
   maxInFlight?: number;
-  timeoutMs?: number;
   clock?: Clock;
   random?: () => number;
 }
 
+/** How long to wait for the list of the API server: after a restart the apps are known before it. */
+const unseenWaitMs = 2000;
+
 export function createStatusReporter(options: StatusReporterOptions): StatusReporter {
-  const { client, node, log, reportPeriodMs: periodMs, refreshMs = 300_000, maxInFlight = 4 } = options;
-  const { unseenWaitMs = 2000, timeoutMs = 10_000, clock = systemClock, random = Math.random } = options;
+  const { client, node, log, reportPeriodMs, maxInFlight = 4 } = options;
+  const { clock = systemClock, random = Math.random } = options;
   const entries = new Map<string, AppReport>();
   let closed = false;
 
@@ -72,7 +70,7 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
     random,
     due(key) {
       const entry = entries.get(key);
-      return entry && dueOf(entry, { periodMs, refreshMs });
+      return entry && dueOf(entry, reportPeriodMs);
     },
     async write(key, { urgent, signal }) {
       const entry = entries.get(key)!;
@@ -80,13 +78,8 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
       let attempted: NCAppStatus | undefined;
       const wanted = () => attempted = entry.wanted!;
       const priority = urgent ? "high" : "low";
-      const result = await sendStatus(client, entry.target, before, wanted, {
-        node,
-        priority,
-        timeoutMs,
-        signal,
-      });
-      applyResult(entry, before, result, { now: clock.now(), refreshMs });
+      const result = await sendStatus(client, entry.target, before, wanted, { node, priority, signal });
+      applyResult(entry, before, result, clock.now());
       entry.sent = attempted;
     },
   });
@@ -97,7 +90,7 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
     if (found?.target.uid === app.uid) return found;
     writer.forget(key);
     const now = clock.now();
-    const entry = newReport(app, { now, notBefore: now + waitMs, refreshMs, random });
+    const entry = newReport(app, { now, notBefore: now + waitMs, random });
     entries.set(key, entry);
     return entry;
   };

@@ -12,8 +12,10 @@ export interface WhenInput {
   /** When the server got the last one. */
   sentAt: number;
   periodMs: number;
-  refreshMs: number;
 }
+
+/** After this time even a small change of usage is sent. */
+export const refreshMs = 300_000;
 
 /** Fields that change all the time; a change of only these can wait. */
 const usageFields: ReadonlySet<string> = new Set([
@@ -24,7 +26,7 @@ const usageFields: ReadonlySet<string> = new Set([
   "processes",
 ]);
 
-export function whenToSend({ seen, wanted, sentAt, periodMs, refreshMs }: WhenInput): When {
+export function whenToSend({ seen, wanted, sentAt, periodMs }: WhenInput): When {
   const delta = statusDelta(seen, wanted);
   if (!delta) return { kind: "not" };
   if (!Object.keys(delta).every((field) => usageFields.has(field))) return { kind: "now" };

@@ -119,7 +119,7 @@ test("the gate follows the Lease and names the other agent", async () => {
   });
   const taken = { kind: "taken", holder: "web-1_0ther_b0072" } as const;
   onStanding({ kind: "unknown" });
-  assert.deepEqual([gate.isOpen, gate.why], [false, undefined]);
+  assert.deepEqual([gate.isOpen, gate.why], [undefined, undefined]);
   onStanding({ ...taken, renews: false });
   assert.match(gate.why ?? "", /another agent, web-1_0ther_b0072, has written .*: waiting until it expires/);
   onStanding({ ...taken, renews: true });

@@ -96,15 +96,15 @@ test("a start that takes long is shown", async () => {
 });
 
 test("nothing is written before the list, on a kubelet's Node, and while another agent acts for the node", async () => {
-  let mayWrite = false;
-  const { api, clock, pods, listed, following, register } = setUp({ mayWrite: () => mayWrite });
+  let isActing = false;
+  const { api, clock, pods, listed, following, register } = setUp({ isActing: () => isActing });
   pods.show(shown("web"));
   pods.nodeSeen({ registered: false, addresses: [] });
   await clock.advance(60_000);
   assert.equal(following(), undefined);
   await register();
   assert.deepEqual(api.takeAsked(), []);
-  mayWrite = true;
+  isActing = true;
   listed();
   await clock.advance(0);
   assert.deepEqual(api.takeAsked().length, 2);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../../src/api/types.ts";
-import { whenToSend } from "../../../src/report/status/when-to-send.ts";
+import { refreshMs, whenToSend } from "../../../src/report/status/when-to-send.ts";
 
 const running: NCAppStatus = {
   phase: "Running",
@@ -14,7 +14,7 @@ const running: NCAppStatus = {
   memoryBytes: 1000,
   cpuThrottledPCT: "0.0",
 };
-const times = { sentAt: 1_000_000, periodMs: 10_000, refreshMs: 300_000 };
+const times = { sentAt: 1_000_000, periodMs: 10_000 };
 const decide = (wanted: NCAppStatus, seen: NCAppStatus | undefined = running) =>
   whenToSend({ seen, wanted, ...times });
 
@@ -63,7 +63,7 @@ test("whenToSend() sends usage that moved by a point once per period", () => {
 });
 
 test("whenToSend() keeps usage that moved by less, or that is no percentage, for the refresh", () => {
-  const atRefresh = { kind: "later", at: times.sentAt + times.refreshMs };
+  const atRefresh = { kind: "later", at: times.sentAt + refreshMs };
   const changes: NCAppStatus[] = [
     { cpuPCT: "2.9" },
     { memPCT: "10.9", cpuPCT: "1.1" },
@@ -80,5 +80,5 @@ test("whenToSend() compares one decimal exactly: 0.2 to 1.2 is a point", () => {
   const at = (before: string, after: string) =>
     decide({ ...running, cpuPCT: after }, { ...running, cpuPCT: before });
   assert.deepEqual(at("0.2", "1.2"), { kind: "later", at: times.sentAt + times.periodMs });
-  assert.deepEqual(at("0.3", "1.2"), { kind: "later", at: times.sentAt + times.refreshMs });
+  assert.deepEqual(at("0.3", "1.2"), { kind: "later", at: times.sentAt + refreshMs });
 });
