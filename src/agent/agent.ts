@@ -71,11 +71,11 @@ export async function startAgent(
   const client = server?.client;
   opened.defer(() => client?.close());
   const bootId = readBootId();
-  const { release, ...confinements } = await confine({ ...options, size });
+  const { release, confinement } = await confine({ ...options, size });
 
   const launcher = await launchBy(options);
   opened.defer(() => launcher.close());
-  const supervisor = createSupervisor(options, { ...confinements, launcher, decorate }, client);
+  const supervisor = createSupervisor(options, { confinement, launcher, decorate }, client);
   const meter = createMeter({ supervisor, size });
   const statuses = createStatusCache({ meter, bootId });
   const membership = await createMembership({ options, supervisor, bootId });
@@ -118,7 +118,7 @@ export async function startAgent(
   const view = createAgentView({
     options,
     size,
-    ...confinements,
+    confinement,
     launcher,
     supervisor,
     statuses,

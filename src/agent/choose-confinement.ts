@@ -15,10 +15,9 @@ import {
 import type { Logger } from "../lib/log.ts";
 import {
   type Confinement,
-  type ConfinementOf,
   createCgroupConfinement,
-  createConfinementResolver,
   createMarkerConfinement,
+  createNodeConfinement,
 } from "../supervisor/confinement/confinement.ts";
 import type { NodeSize } from "../supervisor/metering.ts";
 
@@ -31,18 +30,16 @@ export interface ConfineOptions {
   reserved?: { memPCT: number };
   log: Logger;
   locate?: typeof locateRoot;
-  /** After which time a cap that the apps exceed is tried again. */
-  recapMs?: number;
 }
 
 export interface Confined {
-  /** For new runs; `confinementOf` finds that of an existing run. */
   confinement: Confinement;
-  confinementOf: ConfinementOf;
   /** Removes the root if it is empty. */
   release(): Promise<void>;
 }
 
+/** After which time a cap that the apps exceed is tried again. */
+const recapMs = 30_000;
 /** The part of a given root for an agent without `instance`. */
 const defaultPart = "nckubelet";
 
@@ -85,7 +82,7 @@ async function useRoot(
   const root = ownPart(located, options);
   if (!root.ok) return useMarkers(root.message, options);
   await capRoot(root, located, options);
-  const confinement = createCgroupConfinement({
+  const current = createCgroupConfinement({
     root,
     size,
     whyNoLimits: why,
@@ -96,8 +93,7 @@ async function useRoot(
       await capRoot(part, again, options);
     },
   });
-  const confinementOf = createConfinementResolver({ current: confinement, size });
-  return { confinement, confinementOf, release: () => releaseRoot(located, root) };
+  return { confinement: createNodeConfinement({ current, size }), release: () => releaseRoot(located, root) };
 }
 
 /** A configured root may be shared, also with other agents: each agent stays within its own part. */
@@ -115,7 +111,7 @@ function ownPart(
  * usage down. A delegated root has the caps of its owner.
  */
 async function capRoot(root: LocatedRoot, located: LocatedRoot, options: ConfineOptions): Promise<void> {
-  const { size, reserved = { memPCT: 0 }, log, recapMs = 30_000 } = options;
+  const { size, reserved = { memPCT: 0 }, log } = options;
   const isOwn = root.root !== located.root || root.how === "plain";
   const isScope = !isOwn && root.how === "systemd-scope";
   if (!root.controllers.includes("memory") || !isOwn && !isScope) return;
@@ -135,6 +131,5 @@ async function capRoot(root: LocatedRoot, located: LocatedRoot, options: Confine
 
 function useMarkers(why: string, { size }: ConfineOptions): Confined {
   const markers = createMarkerConfinement(why);
-  const confinementOf = createConfinementResolver({ current: markers, markers, size });
-  return { confinement: markers, confinementOf, release: async () => {} };
+  return { confinement: createNodeConfinement({ current: markers, markers, size }), release: async () => {} };
 }

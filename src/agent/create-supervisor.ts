@@ -10,17 +10,13 @@ import type { AgentOptions } from "./options.ts";
 /** Returns a supervisor that has taken over nothing yet. Without a client `valueFrom` cannot name Secrets and ConfigMaps. */
 export function createSupervisor(
   options: AgentOptions,
-  { confinement, confinementOf, launcher, decorate }: Pick<
-    SupervisorOptions,
-    "confinement" | "confinementOf" | "launcher" | "decorate"
-  >,
+  { confinement, launcher, decorate }: Pick<SupervisorOptions, "confinement" | "launcher" | "decorate">,
   client?: KubeClient,
 ): Supervisor {
   const { stateDir, logDir, nodeName, enforce, logs, log } = options;
   return new Supervisor({
     layout: { stateDir, logDir, privateDir: privateFolder(options) },
     confinement,
-    confinementOf,
     launcher,
     decorate,
     nodeName,

@@ -90,8 +90,7 @@ export class Supervisor {
 
   /** Adopts what earlier agents left: records, living processes, marks. Removes runs without a record. */
   async restore(): Promise<void> {
-    const { layout, confinement, confinementOf, limitFiles, log, now, decorate = (deps) => deps } =
-      this.#options;
+    const { layout, confinement, limitFiles, log, now, decorate = (deps) => deps } = this.#options;
     // The users of apps must reach downloaded scripts, which are public; everything else below is private.
     await ensureFolder(layout.stateDir, { mode: 0o711 });
     await chmod(layout.stateDir, 0o711);
@@ -108,8 +107,8 @@ export class Supervisor {
     const { records, holds } = await recoverRecords({ store, layout, log });
     this.#holds = holds;
     for (const record of records) this.#addRunner(record);
-    const cleanUp = (run: RunRef) => cleanUpRun(run, layout, confinementOf);
-    await removeLeftovers(records, { layout, confinement, confinementOf, log, cleanUp, holds });
+    const cleanUp = (run: RunRef) => cleanUpRun(run, { layout, confinement });
+    await removeLeftovers(records, { layout, confinement, log, cleanUp, holds });
     await this.#lost.find(records.map(({ app }) => app), holds.keys());
     for (const { app } of records.filter(({ run }) => run)) await limitFiles.write(app);
     this.#stopWatching = this.#watchMarks();
@@ -185,8 +184,7 @@ export class Supervisor {
   async readUsage(key: string): Promise<Usage | undefined> {
     const record = this.#runners.get(key)?.record;
     if (!record?.run || !["Running", "Stopping"].includes(record.phase)) return undefined;
-    const run = refOf(record, record.run);
-    return await this.#options.confinementOf(run).usage(run);
+    return await this.#options.confinement.usage(refOf(record, record.run));
   }
 
   /** The longest grace period of an app that runs. */

@@ -47,7 +47,7 @@ function decorate(deps: RunnerDeps): RunnerDeps {
 }
 
 const log = createLogger({ level: "error", write: (line) => console.error(line) });
-const { confinement, confinementOf } = await chooseConfinement({
+const { confinement } = await chooseConfinement({
   instance: instanceName(folder),
   size: { cpus: 1, memoryBytes: 2 ** 30 },
   log,
@@ -57,7 +57,6 @@ const supervisor = new Supervisor({
   launcher,
   layout: { stateDir: `${folder}/state`, logDir: `${folder}/log`, privateDir: `${folder}/private` },
   confinement,
-  confinementOf,
   nodeName: "chaos",
   enforce: "best-effort",
   logs: { maxBytes: 2 ** 20, maxFiles: 2 },

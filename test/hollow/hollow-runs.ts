@@ -106,5 +106,5 @@ export function createHollowRuns(behave: Behave = () => ({})): HollowRuns {
     },
   });
 
-  return { confined: { confinement, confinementOf: () => confinement, release: nothing }, decorate };
+  return { confined: { confinement, release: nothing }, decorate };
 }

@@ -20,13 +20,13 @@ import { readRunContext } from "../../src/supervisor/run/run-context.ts";
 import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
 import { encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { waitFor } from "../wait-for.ts";
-import { createTestNode, type TestConfinement, type TestNode } from "./test-node.ts";
+import { createTestNode, type TestNode } from "./test-node.ts";
 
 closeInheritedDescriptors();
 const forever = "#!/bin/sh\necho up\nwhile :; do sleep 1; done\n";
 
 /** Registers the tests of the contract. */
-export function supervisorContract(makeConfinement: () => Promise<Confinement | TestConfinement>): void {
+export function supervisorContract(makeConfinement: () => Promise<Confinement>): void {
   const isRoot = process.getuid?.() === 0;
   const createNode = async () => await createTestNode(await makeConfinement());
 

@@ -7,7 +7,7 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import type { Confinement, ConfinementOf } from "../../src/supervisor/confinement/confinement.ts";
+import type { Confinement } from "../../src/supervisor/confinement/confinement.ts";
 import type { Launcher } from "../../src/supervisor/launcher/launcher.ts";
 import type { RunRef } from "../../src/supervisor/types.ts";
 import { markPath, marksFolder } from "../../src/supervisor/layout.ts";
@@ -22,19 +22,12 @@ import { appWith } from "./fixtures.ts";
 
 export type TestNode = Awaited<ReturnType<typeof createTestNode>>;
 
-/** A confinement for new runs, with those of earlier runs if they may differ. */
-export interface TestConfinement {
-  confinement: Confinement;
-  confinementOf: ConfinementOf;
-}
-
 export async function createTestNode(
-  given: Confinement | TestConfinement,
+  confinement: Confinement,
   { launchBy = openTestLauncher, ...options }: Partial<SupervisorOptions> & {
     launchBy?: (stateDir: string) => Promise<Launcher>;
   } = {},
 ) {
-  let held = "confinementOf" in given ? given : { confinement: given, confinementOf: () => given };
   const temp = tempFolder();
   const folder = temp.path;
   await chmod(folder, 0o755);
@@ -49,7 +42,7 @@ export async function createTestNode(
   const open = async () => {
     const supervisor = new Supervisor({
       layout,
-      ...held,
+      confinement,
       launcher,
       nodeName,
       enforce: "best-effort",
@@ -132,12 +125,12 @@ export async function createTestNode(
     /** The agent goes, as if killed: the apps stay. A new one takes over, with another confinement if one is given. */
     async restartAgent(
       whileDown: () => Promise<void> = async () => {},
-      next: TestConfinement = held,
+      next = confinement,
     ): Promise<void> {
       await node.supervisor.close();
       launcher.close();
       await whileDown();
-      held = next;
+      confinement = next;
       launcher = await launchBy(layout.stateDir);
       node.supervisor = await open();
     },
@@ -170,13 +163,13 @@ export async function createTestNode(
     async [Symbol.asyncDispose]() {
       await node.supervisor.close();
       launcher.close();
-      for (const run of runs.values()) await held.confinementOf(run).kill(run);
+      for (const run of runs.values()) await confinement.kill(run);
       await waitFor("leftovers are gone", async () => {
         const left = await findProcesses(nodeName);
         for (const { pid } of left) killIfThere(pid);
         return left.length === 0;
       });
-      for (const run of runs.values()) await held.confinementOf(run).removeRun(run);
+      for (const run of runs.values()) await confinement.removeRun(run);
       // The last that a launcher does is to write down how its script ended.
       for (const runId of await listMarkedRuns(marksFolder(layout))) {
         await waitForLauncher(markPath(layout, runId), { timeoutMs: 60_000 });

@@ -2,7 +2,7 @@
  * How the processes of runs are held: by cgroup v2 or, where there is none to use, by a variable in their environment. types.ts is the
  * contract: limit, list, signal, kill, freeze, measure. cgroups.ts and markers.ts fulfill it.
  *
- * This file chooses the confinement of a run: the one it was started under, for as long as it lives.
+ * This file finds the confinement of a run: the one it was started under, for as long as it lives.
  *
  * A run stays where it is when the agent comes back with another root (`--cgroup-root`, a new scope), with cgroups where it had
  * none, or without those it had. The agent observes, stops, thaws, measures and removes the run there, and sets as many of its
@@ -26,9 +26,7 @@ export { createMarkerConfinement } from "./markers.ts";
 export type { Caps, CapsState, Confinement, Usage } from "./types.ts";
 export type { RunRef } from "../types.ts";
 
-export type ConfinementOf = (run: RunRef) => Confinement;
-
-export interface ConfinementResolverOptions {
+export interface NodeConfinementOptions {
   /** Holds new runs, and those whose leaf is not known. */
   current: Confinement;
   /** Holds runs without a cgroup. */
@@ -37,11 +35,14 @@ export interface ConfinementResolverOptions {
   recall?: typeof recallRoot;
 }
 
-/** Finds the confinement of each run by its leaf; confinements below other roots are created when a run needs one. */
-export function createConfinementResolver(
+/**
+ * Returns the confinement of a node: new runs go to the current one, and what concerns a run goes to the one that holds it, by its leaf.
+ * Confinements below other roots are created when a run needs one.
+ */
+export function createNodeConfinement(
   { current, markers = createMarkerConfinement(withoutCgroups), size, recall = recallRoot }:
-    ConfinementResolverOptions,
-): ConfinementOf {
+    NodeConfinementOptions,
+): Confinement {
   const elsewhere = new Map<string, Confinement>();
 
   const below = (root: string): Confinement => {
@@ -55,11 +56,24 @@ export function createConfinementResolver(
     return confinement;
   };
 
-  return (run) => {
+  const holderOf = (run: RunRef): Confinement => {
     if (run.leaf === undefined) return current;
     const root = rootOf(run);
     if (root === undefined) return markers;
     return run.leaf === current.leafOf(run) ? current : below(root);
+  };
+
+  return {
+    ...current,
+    ensureCaps: (run, caps) => holderOf(run).ensureCaps(run, caps),
+    processes: (run) => holderOf(run).processes(run),
+    terminate: (run) => holderOf(run).terminate(run),
+    kill: (run) => holderOf(run).kill(run),
+    thaw: (run) => holderOf(run).thaw(run),
+    onEmpty: (run, callback) => holderOf(run).onEmpty(run, callback),
+    usage: (run) => holderOf(run).usage(run),
+    kills: (run) => holderOf(run).kills(run),
+    removeRun: (run) => holderOf(run).removeRun(run),
   };
 }
 

@@ -93,28 +93,16 @@ export async function replaceRunRecord(runFolder: string, record: AppRecord): Pr
   await writeFileAtomic(copyPath(runFolder), encodeRecord(record));
 }
 
-/** Reads the copy of a run; undefined if there is none or it is damaged. */
-export async function readRunRecord(runFolder: string, log: Logger): Promise<AppRecord | undefined> {
-  try {
-    const text = await readIfExists(copyPath(runFolder));
-    return text === undefined ? undefined : decodeRecord(text);
-  } catch (error) {
-    log.warn("cannot read the record of a run", { runFolder, why: describeError(error) });
-    return undefined;
-  }
-}
-
-/** Checks the copy of a run: what is wrong with it, undefined if it is good or missing. */
-export async function checkRunRecord(
+/** Reads the copy of a run: its record, or what is wrong with it; neither if there is none. */
+export async function readRunRecord(
   runFolder: string,
-): Promise<Omit<UnreadableRecord, "folder"> | undefined> {
+): Promise<{ record?: AppRecord; problem?: Omit<UnreadableRecord, "folder"> }> {
   const path = copyPath(runFolder);
   try {
     const text = await readIfExists(path);
-    if (text !== undefined) decodeRecord(text);
-    return undefined;
+    return text === undefined ? {} : { record: decodeRecord(text) };
   } catch (error) {
-    return { path, why: describeError(error), isLater: error instanceof LaterRecord };
+    return { problem: { path, why: describeError(error), isLater: error instanceof LaterRecord } };
   }
 }
 

@@ -2,7 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Logger } from "../../lib/log.ts";
-import type { Confinement, ConfinementOf } from "../confinement/confinement.ts";
+import type { Confinement } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
 import {
   appFolder,
@@ -17,13 +17,7 @@ import {
 import { appFileName } from "../../api/app-file-name.ts";
 import { appOfProcess } from "../processes.ts";
 import { cancelRun, listEnvironments, listMarkedRuns, readLeaf } from "../run/run.ts";
-import {
-  checkRunRecord,
-  readRunRecord,
-  type RecordStore,
-  replaceRunRecord,
-  type UnreadableRecord,
-} from "./record-store.ts";
+import { readRunRecord, type RecordStore, replaceRunRecord, type UnreadableRecord } from "./record-store.ts";
 import { runsOf } from "../run-ref.ts";
 import { isSafeName, isSafeNamespace, keyOf } from "../../api/names.ts";
 import type { AppRecord } from "../types.ts";
@@ -75,7 +69,8 @@ export async function recoverRecords(
 async function readCopies(runIds: string[], layout: Layout, log: Logger): Promise<AppRecord[]> {
   const records: AppRecord[] = [];
   for (const runId of runIds) {
-    const record = await readRunRecord(runFolder(layout, runId), log);
+    const { record, problem } = await readRunRecord(runFolder(layout, runId));
+    if (problem) log.warn("cannot read the record of a run", { path: problem.path, why: problem.why });
     if (record?.run?.id === runId) records.push(record);
   }
   const createdAt = ({ run }: AppRecord) => run?.createdAt ?? 0;
@@ -93,10 +88,9 @@ function adviceOf({ path, why, isLater }: Omit<UnreadableRecord, "folder">): str
  */
 export async function removeLeftovers(
   records: AppRecord[],
-  { layout, confinement, confinementOf, log, cleanUp, holds }: {
+  { layout, confinement, log, cleanUp, holds }: {
     layout: RunLayout;
     confinement: Confinement;
-    confinementOf: ConfinementOf;
     log: Logger;
     cleanUp: (run: RunRef) => Promise<void>;
     holds: Holds;
@@ -115,7 +109,7 @@ export async function removeLeftovers(
   for (const runId of lost) {
     const run = placed.find((run) => run.runId === runId) ?? await findElsewhere(layout, runId);
     try {
-      const processes = await confinementOf(run).processes(run);
+      const processes = await confinement.processes(run);
       const folder = run.folder || await folderOfProcess(processes[0]);
       const why = recorded.has(folder)
         ? undefined
@@ -127,7 +121,7 @@ export async function removeLeftovers(
       }
       log.warn("removing a run without a record", { ...run });
       await cancelRun(markPath(layout, run.runId));
-      await confinementOf(run).kill(run);
+      await confinement.kill(run);
       await cleanUp(run);
     } catch (error) {
       // The next agent tries again; what remains of the run does not block a start.
@@ -144,7 +138,7 @@ async function whyUnreadable(
   processes: number[],
   holds: Holds,
 ): Promise<string | undefined> {
-  const copy = await checkRunRecord(runFolder(layout, runId));
+  const { problem: copy } = await readRunRecord(runFolder(layout, runId));
   const held = holds.get(folder);
   if (held !== undefined) return held;
   if (copy?.isLater || (copy && processes.length > 0)) return adviceOf(copy);

@@ -1,5 +1,5 @@
 /** Observes a run: what its launcher wrote, and which of its processes live. */
-import type { ConfinementOf } from "../confinement/confinement.ts";
+import type { Confinement } from "../confinement/confinement.ts";
 import type { RunRef } from "../types.ts";
 import { type Layout, markPath } from "../layout.ts";
 import { hasExited, type LauncherMarks, readMarks } from "./launcher-marks.ts";
@@ -9,7 +9,7 @@ import { withoutExecProcesses } from "./exec-processes.ts";
 
 export interface ObserveDeps {
   layout: Layout;
-  confinementOf: ConfinementOf;
+  confinement: Confinement;
   bootId: string;
   /** The wait for its launcher; see Situation. Infinite for a run that has started. */
   waitedMs?: number;
@@ -17,14 +17,13 @@ export interface ObserveDeps {
 
 /** Observes the run now. In another boot than its own, nothing of it can be alive. */
 export async function observeRun(folder: string, run: Run, deps: ObserveDeps): Promise<RunView> {
-  const { bootId, waitedMs = Infinity } = deps;
+  const { confinement, bootId, waitedMs = Infinity } = deps;
   const mark = markPath(deps.layout, run.id);
   const before = readMarks(mark);
   const main = before.started?.main ?? run.main;
   const launcher = before.launcher ?? run.launcher;
   const alone = before.exit?.alone;
   const ref: RunRef = { folder, runId: run.id, main, launcher, leaf: run.leaf, alone };
-  const confinement = deps.confinementOf(ref);
   const rebooted = run.bootId !== bootId;
   const mayLive = !rebooted && before.claim === "launcher";
   const list = () => confinement.processes(ref);

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import process from "node:process";
 import { FileTimeoutError, inQueue } from "../../lib/deadlines/deadlines.ts";
-import { capsOf, type CapsState, type ConfinementOf } from "../confinement/confinement.ts";
+import { capsOf, type CapsState, type Confinement } from "../confinement/confinement.ts";
 import { type RunRef } from "../types.ts";
 import {
   cancelRun,
@@ -38,34 +38,27 @@ import type { AppRecord, Run, StartProblem } from "../types.ts";
 const exitMarkMs = 5000;
 
 export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot" | "saveRecord"> {
-  confinementOf: ConfinementOf;
   now: () => number;
 }
 
 export function createRunEffects(options: RunEffectsOptions, store: RecordStore, bootId: string): RunEffects {
-  const { layout, confinement, confinementOf } = options;
+  const { layout, confinement } = options;
   return {
     save: (record) => store.save(record),
     leafOf: ({ app }, runId) => confinement.leafOf({ folder: folderOf(app), runId }),
     observe: ({ app }, run, waitedMs) =>
-      observeRun(folderOf(app), run, { layout, confinementOf, bootId, waitedMs }),
+      observeRun(folderOf(app), run, { layout, confinement, bootId, waitedMs }),
     cancel: (run) => cancelRun(markPath(layout, run.id)),
-    thaw(record, run) {
-      const ref = refOf(record, run);
-      return confinementOf(ref).thaw(ref);
-    },
+    thaw: (record, run) => confinement.thaw(refOf(record, run)),
     startRun: (record, run, signal) => startRun(record, run, signal, options),
     runStopFile: (record, run, signal) => runStopFile(record, run, { ...options, signal }),
-    terminate(record, run) {
-      const ref = refOf(record, run);
-      return confinementOf(ref).terminate(ref);
-    },
+    terminate: (record, run) => confinement.terminate(refOf(record, run)),
     async kill(record, run) {
       const ref = refOf(record, run);
-      await confinementOf(ref).kill(ref);
+      await confinement.kill(ref);
       // With nothing left to wait for, only a log that hangs keeps a launcher from its exit mark.
       const isLate = options.now() > (run.stop?.deadline ?? Infinity) + exitMarkMs;
-      if (isLate && ref.launcher && (await confinementOf(ref).processes(ref)).length === 0) {
+      if (isLate && ref.launcher && (await confinement.processes(ref)).length === 0) {
         await signalProcess(ref.launcher, "SIGKILL");
       }
     },
@@ -80,14 +73,11 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
         options.log.warn("cannot copy the output of a run to its log", { app: keyOf(record.app), error })
       );
     },
-    cleanUp: (record, run) => cleanUpRun(refOf(record, run), layout, confinementOf),
-    ensureCaps: (record) => ensureCaps(record, confinementOf).catch(notEnforced),
+    cleanUp: (record, run) => cleanUpRun(refOf(record, run), options),
+    ensureCaps: (record) => ensureCaps(record, confinement).catch(notEnforced),
     forget: (record) => forget(record, options, store),
     logTail: (record) => logTail(logFolder(layout, folderOf(record.app)), options),
-    onEmpty(record, run, callback) {
-      const ref = refOf(record, run);
-      return confinementOf(ref).onEmpty(ref, callback);
-    },
+    onEmpty: (record, run, callback) => confinement.onEmpty(refOf(record, run), callback),
   };
 }
 
@@ -97,10 +87,9 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
  */
 export async function cleanUpRun(
   run: RunRef,
-  layout: RunLayout,
-  confinementOf: ConfinementOf,
+  { layout, confinement }: { layout: RunLayout; confinement: Confinement },
 ): Promise<void> {
-  await confinementOf(run).removeRun(run);
+  await confinement.removeRun(run);
   await waitForLauncher(markPath(layout, run.runId));
   await removeEnvironment(layout, run.runId);
   for (const folder of [copiesFolder, runFolder]) {
@@ -110,11 +99,11 @@ export async function cleanUpRun(
 }
 
 /** Sets the caps once for all runs that share an app cgroup. They are enforced if they are for every run. */
-async function ensureCaps(record: AppRecord, confinementOf: ConfinementOf): Promise<CapsState> {
+async function ensureCaps(record: AppRecord, confinement: Confinement): Promise<CapsState> {
   const runs = new Map(runsOf(record).map((run) => [dirname(run.leaf), refOf(record, run)]));
   const states: CapsState[] = [];
   for (const run of runs.values()) {
-    states.push(await confinementOf(run).ensureCaps(run, capsOf(record.app)));
+    states.push(await confinement.ensureCaps(run, capsOf(record.app)));
   }
   return states.find(({ enforced }) => !enforced) ?? { enforced: true };
 }

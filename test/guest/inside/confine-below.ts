@@ -3,17 +3,16 @@ import { cpus, totalmem } from "node:os";
 import process from "node:process";
 import { locateRoot } from "../../../cgroups/mod.ts";
 import {
+  type Confinement,
   createCgroupConfinement,
-  createConfinementResolver,
+  createNodeConfinement,
 } from "../../../src/supervisor/confinement/confinement.ts";
-import type { TestConfinement } from "../../supervisor/test-node.ts";
 
 export const size = { cpus: cpus().length, memoryBytes: totalmem() };
 export const rootAt = (name: string) => `${process.env.CGROUP_ROOT}/${name}`;
 
-export async function confineBelow(name: string): Promise<TestConfinement> {
+export async function confineBelow(name: string): Promise<Confinement> {
   const root = await locateRoot({ override: rootAt(name) });
   if (!root.ok) throw new Error(root.message);
-  const confinement = createCgroupConfinement({ root, size });
-  return { confinement, confinementOf: createConfinementResolver({ current: confinement, size }) };
+  return createNodeConfinement({ current: createCgroupConfinement({ root, size }), size });
 }

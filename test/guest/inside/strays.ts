@@ -156,7 +156,7 @@ test("an exec probe enters an app that limits cgroups of its own, and a stray is
   assert.equal(restarts, 0, lastExit?.message ?? "");
   const stray = /^stray (\d+)$/m.exec(log)![1];
   const confinement = await confine();
-  await node.restartAgent(undefined, { confinement, confinementOf: () => confinement });
+  await node.restartAgent(undefined, confinement);
   await waitFor("the stray is back", async () => {
     node.supervisor.tick();
     return /default_nested\/.*\/own$/m.test(await readFile(`/proc/${stray}/cgroup`, "utf8"));

@@ -6,20 +6,20 @@ import { test } from "node:test";
 import { chooseConfinement } from "../../../src/agent/choose-confinement.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import {
-  createConfinementResolver,
+  type Confinement,
   createMarkerConfinement,
+  createNodeConfinement,
 } from "../../../src/supervisor/confinement/confinement.ts";
 import { supervisorContract } from "../../supervisor/contract.ts";
-import { createTestNode, type TestConfinement } from "../../supervisor/test-node.ts";
+import { createTestNode } from "../../supervisor/test-node.ts";
 import { waitFor } from "../../wait-for.ts";
 import { confineBelow, rootAt, size } from "./confine-below.ts";
 // In this process: another one costs seconds in User-Mode Linux.
 import "./strays.ts";
 
-function useMarkers(): TestConfinement {
+function useMarkers(): Confinement {
   const markers = createMarkerConfinement("this test has no cgroups");
-  const confinementOf = createConfinementResolver({ current: markers, markers, size });
-  return { confinement: markers, confinementOf };
+  return createNodeConfinement({ current: markers, markers, size });
 }
 
 supervisorContract(() => confineBelow("supervisor-test"));

@@ -6,8 +6,8 @@ import { test } from "node:test";
 import type { LocatedRoot } from "../../../cgroups/mod.ts";
 import {
   createCgroupConfinement,
-  createConfinementResolver,
   createMarkerConfinement,
+  createNodeConfinement,
 } from "../../../src/supervisor/confinement/confinement.ts";
 import { ProcessTable } from "../../../src/supervisor/process-table.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -41,7 +41,7 @@ function layOutRoots(t: { after(fn: () => void): void }) {
   }
   const recalled: string[] = [];
   const current = createCgroupConfinement({ root: locatedAt(join(mount, "now")), size });
-  const confinementOf = createConfinementResolver({
+  const confinement = createNodeConfinement({
     current,
     markers: createMarkerConfinement("this test has no processes", {
       scan: async () => new ProcessTable([]),
@@ -53,23 +53,23 @@ function layOutRoots(t: { after(fn: () => void): void }) {
     },
   });
   const read = (file: string) => readFileSync(join(mount, file), "utf8");
-  return { mount, current, confinementOf, recalled, read };
+  return { mount, current, confinement, recalled, read };
 }
 
 test("a run is observed, killed, limited and measured where it was started; a run without a leaf, where new ones go", async (t) => {
-  const { mount, current, confinementOf, recalled, read } = layOutRoots(t);
+  const { mount, current, confinement, recalled, read } = layOutRoots(t);
   const before = { ...run, leaf: join(mount, "before", run.folder, run.runId) };
   writeFileSync(join(mount, "before", run.folder, run.runId, "cgroup.procs"), "4194001\n");
   const now = { ...run, leaf: current.leafOf(run) };
-  assert.deepEqual(await confinementOf(before).processes(before), [4194001]);
-  assert.deepEqual(await confinementOf(run).processes(run), [4194000]);
-  assert.deepEqual(await confinementOf(now).processes(now), [4194000]);
-  await confinementOf(before).kill(before);
+  assert.deepEqual(await confinement.processes(before), [4194001]);
+  assert.deepEqual(await confinement.processes(run), [4194000]);
+  assert.deepEqual(await confinement.processes(now), [4194000]);
+  await confinement.kill(before);
   assert.equal(read(`before/${run.folder}/${run.runId}/cgroup.kill`), "1");
   assert.equal(read(`now/${run.folder}/${run.runId}/cgroup.kill`), "");
-  assert.equal((await confinementOf(before).usage(before))?.cpuSeconds, 1);
+  assert.equal((await confinement.usage(before))?.cpuSeconds, 1);
   const caps = { cpuPCT: 25, pidsMax: 100, oomPolicy: "Group" } as const;
-  const state = await confinementOf(before).ensureCaps(before, caps);
+  const state = await confinement.ensureCaps(before, caps);
   assert.ok(!state.enforced);
   assert.match(
     state.message,
@@ -81,7 +81,7 @@ test("a run is observed, killed, limited and measured where it was started; a ru
 });
 
 test("a leaf that cannot be that of the run is never touched: the run is found by its marker", async (t) => {
-  const { mount, confinementOf, read } = layOutRoots(t);
+  const { mount, confinement, read } = layOutRoots(t);
   const leaf = join(mount, "before", run.folder, run.runId);
   const outside = join(mount, "outside/deeper");
   mkdirSync(join(outside, run.folder, run.runId), { recursive: true });
@@ -102,7 +102,6 @@ test("a leaf that cannot be that of the run is never touched: the run is found b
     { ...run, leaf: join(mount, "before", run.folder, "worker"), runId: "worker" },
   ];
   for (const run of strange) {
-    const confinement = confinementOf(run);
     assert.deepEqual(await confinement.processes(run), [], run.leaf);
     await confinement.terminate(run);
     await confinement.kill(run);
@@ -115,7 +114,7 @@ test("a leaf that cannot be that of the run is never touched: the run is found b
 test("a leaf outside of the cgroup file system is never touched, going by the kernel's list of mounts", async (t) => {
   const { mount, current, read } = layOutRoots(t);
   const before = { ...run, leaf: join(mount, "before", run.folder, run.runId) };
-  const confinement = createConfinementResolver({ current, size })(before);
+  const confinement = createNodeConfinement({ current, size });
   await confinement.kill(before);
   assert.equal(read(`before/${run.folder}/${run.runId}/cgroup.kill`), "");
   const state = await confinement.ensureCaps(before, { oomPolicy: "Group" });
@@ -132,9 +131,8 @@ test("a leaf outside of the cgroup file system is never touched, going by the ke
 async function restartWithCgroups(node: TestNode, whileDown?: () => Promise<void>): Promise<void> {
   const root = join(node.folder, "cgroups");
   mkdirSync(root);
-  const confinement = createCgroupConfinement({ root: locatedAt(root), size });
-  const confinementOf = createConfinementResolver({ current: confinement, size });
-  await node.restartAgent(whileDown, { confinement, confinementOf });
+  const current = createCgroupConfinement({ root: locatedAt(root), size });
+  await node.restartAgent(whileDown, createNodeConfinement({ current, size }));
 }
 
 test("an app that was started without cgroups is stopped by an agent that has them", async () => {

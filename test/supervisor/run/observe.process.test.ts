@@ -23,7 +23,7 @@ test("an empty claim counts as a living launcher for ten seconds of waiting, wha
   const run = runOf(appWith(), { id: "run-unsigned", createdAt: start - 60_000, main: undefined });
   await mkdir(marksFolder(layout), { recursive: true });
   await writeFile(`${markPath(layout, run.id)}.claim`, "");
-  const deps = { layout, bootId: run.bootId, confinementOf: () => markers };
+  const deps = { layout, bootId: run.bootId, confinement: markers };
   const lives = async (waitedMs?: number) =>
     (await observeRun("default_web", run, { ...deps, waitedMs })).launcherAlive;
   assert.deepEqual([await lives(0), await lives(9999), await lives(10_000)], [true, true, false]);
@@ -38,7 +38,7 @@ test("the processes of a run that is starting are listed only once its mark coun
   await writeFile(`${markPath(layout, run.id)}.claim`, await readFile("/proc/self/stat", "utf8"));
   const confinement = { ...markers, processes: async () => [1] };
   const listed = async (startedAt: number | undefined, waitedMs: number) => {
-    const deps = { layout, bootId: run.bootId, confinementOf: () => confinement, waitedMs };
+    const deps = { layout, bootId: run.bootId, confinement, waitedMs };
     return (await observeRun("default_web", { ...run, startedAt }, deps)).processes;
   };
   assert.deepEqual([await listed(undefined, 9999), await listed(undefined, 10_000)], [[], [1]]);
@@ -167,7 +167,7 @@ async function endedRun({ claim = statOf(ended), exit = "exit 0\nsignal 0\n" } =
     ): Promise<number[]> {
       const list = Array.isArray(listed) ? () => listed : listed;
       const confinement = { ...held, processes: async (run: RunRef) => list(run) };
-      const deps = { layout, bootId: run.bootId, confinementOf: () => confinement };
+      const deps = { layout, bootId: run.bootId, confinement };
       return (await observeRun("default_web", { ...run, ...fields }, deps)).processes;
     },
     async [Symbol.asyncDispose]() {
