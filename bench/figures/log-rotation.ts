@@ -13,7 +13,7 @@ import { silentLogger } from "../../src/lib/log.ts";
 import { cleanPath } from "../../src/lib/shell.ts";
 import { ZygoteLauncher } from "../../src/supervisor/launcher/launcher.ts";
 import { listParts } from "../../src/supervisor/logs/log-parts.ts";
-import { followLog, readLog } from "../../src/supervisor/logs/read-log.ts";
+import { readLog } from "../../src/supervisor/logs/read-log.ts";
 import { prepareMarks, readMarks } from "../../src/supervisor/run/launcher-marks.ts";
 import { builtLauncher } from "../../test/harness/launcher.ts";
 import { createNumberCheck, numberLines, setLimits } from "../../test/supervisor/logs/log-files.ts";
@@ -66,7 +66,7 @@ async function rotateAll(folder: string): Promise<Rotated> {
   const started = performance.now();
   const cpu = process.cpuUsage();
   const signal = new AbortController().signal;
-  const following = Array.from({ length: followers }, () => check(followLog(log!, { signal })));
+  const following = Array.from({ length: followers }, () => check(readLog(log!, { follow: true, signal })));
   await writeFile(gate!, "");
   await waitFor("its end", () => readMarks(mark!).exit, 600_000);
   const writtenSeconds = (performance.now() - started) / 1000;

@@ -90,13 +90,15 @@ export async function openLogStream(
     if (now.ino !== ino || from > part.start + size) return await readFrom(part.start, length);
     return { position: from, bytes: new Uint8Array() };
   }
-  /** The samples of a part, the newest first. */
-  async function* samples(part: Part): AsyncGenerator<Sample> {
-    const blocks = samplesBackward(part);
-    try {
-      for (let next; !(next = await reading(() => blocks.next())).done;) yield* next.value;
-    } finally {
-      await reading(() => blocks.return(undefined));
+  /** The samples of parts, the newest first. */
+  async function* samples(...newestFirst: Part[]): AsyncGenerator<Sample> {
+    for (const part of newestFirst) {
+      const blocks = samplesBackward(part);
+      try {
+        for (let next; !(next = await reading(() => blocks.next())).done;) yield* next.value;
+      } finally {
+        await reading(() => blocks.return(undefined));
+      }
     }
   }
 
@@ -149,11 +151,8 @@ export async function openLogStream(
     async previousRun() {
       const all = await parts();
       const starts: number[] = [];
-      for (const part of all.toReversed()) {
-        for await (const { isStart, position } of samples(part)) {
-          if (isStart && starts.push(position) === 2) break;
-        }
-        if (starts.length === 2) break;
+      for await (const { isStart, position } of samples(...all.toReversed())) {
+        if (isStart && starts.push(position) === 2) break;
       }
       const [end, start = all[0]?.start ?? 0] = starts;
       return end === undefined || (starts.length === 1 && end <= start) ? undefined : { start, end };

@@ -33,10 +33,6 @@ export interface ReadLogOptions {
   waiting?: WaiterOptions;
 }
 
-export interface ReadLogDeps {
-  now?: () => number;
-}
-
 const readBytes = 262_144;
 /** How often a reader looks again whose lines were removed before it could read them. */
 const maxMissed = 5;
@@ -45,7 +41,7 @@ const maxMissed = 5;
 export async function* readLog(
   logFolder: string,
   options: ReadLogOptions = {},
-  { now = Date.now }: ReadLogDeps = {},
+  { now = Date.now } = {},
 ): AsyncGenerator<Uint8Array> {
   const { timestamps = false, limitBytes = Infinity, signal } = options;
   await using log = await openLogStream(logFolder, signal);
@@ -59,15 +55,6 @@ export async function* readLog(
     left -= text.length;
     if (left <= 0) return;
   }
-}
-
-/** As readLog(), without an end. */
-export function followLog(
-  logFolder: string,
-  options: Omit<ReadLogOptions, "follow"> & { signal: AbortSignal },
-  deps?: ReadLogDeps,
-): AsyncGenerator<Uint8Array> {
-  return readLog(logFolder, { ...options, follow: true }, deps);
 }
 
 /** Reports whether the log still has something of a run before the current or last one. */

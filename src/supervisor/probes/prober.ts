@@ -40,8 +40,6 @@ export interface ProberDeps {
   onUnhealthy: (run: ProbedRun, message: string, kind: ProbeKind) => void;
   now?: () => number;
   random?: () => number;
-  /** A clock for the periods that never jumps. */
-  monotonic?: () => number;
 }
 
 export interface Prober {
@@ -88,51 +86,39 @@ function probeRun(run: ProbedRun, deps: ProberDeps): () => void {
   const { signal } = ending;
 
   const afterStartup = () => {
-    if (livenessProbe) {
-      repeatProbe("liveness", livenessProbe, run, deps, signal, (verdict, message) => {
-        if (verdict === "failed") deps.onFailed(run, message);
-      });
-    }
-    if (readinessProbe) {
-      repeatProbe(
-        "readiness",
-        readinessProbe,
-        run,
-        deps,
-        signal,
-        (verdict) => deps.onReady(run, verdict === "passed"),
-      );
-    } else deps.onReady(run, true);
+    repeatProbe("liveness", livenessProbe, run, deps, signal, (verdict, message) => {
+      if (verdict === "failed") deps.onFailed(run, message);
+    });
+    repeatProbe("readiness", readinessProbe, run, deps, signal, (verdict) => {
+      deps.onReady(run, verdict === "passed");
+    });
+    if (!readinessProbe) deps.onReady(run, true);
   };
 
   if (startupProbe && !run.startupPassed) {
     const startup = new AbortController();
-    repeatProbe(
-      "startup",
-      startupProbe,
-      run,
-      deps,
-      AbortSignal.any([signal, startup.signal]),
-      (verdict, message) => {
-        startup.abort();
-        if (verdict === "failed") return deps.onFailed(run, message);
-        deps.onStarted(run);
-        afterStartup();
-      },
-    );
+    const until = AbortSignal.any([signal, startup.signal]);
+    repeatProbe("startup", startupProbe, run, deps, until, (verdict, message) => {
+      startup.abort();
+      if (verdict === "failed") return deps.onFailed(run, message);
+      deps.onStarted(run);
+      afterStartup();
+    });
   } else afterStartup();
   return () => ending.abort();
 }
 
+/** Performs a probe at its period until the signal aborts, if the app has it. */
 function repeatProbe(
   kind: ProbeKind,
-  probe: DefaultedProbe,
+  given: DefaultedProbe | undefined,
   run: ProbedRun,
-  { perform, onUnhealthy, now = Date.now, random = Math.random, monotonic = () => performance.now() }:
-    ProberDeps,
+  { perform, onUnhealthy, now = Date.now, random = Math.random }: ProberDeps,
   signal: AbortSignal,
   onVerdict: (verdict: "passed" | "failed", message: string) => void,
 ): void {
+  if (!given) return;
+  const probe = given;
   let state: ProbeState = noResults;
   let isReported = false;
   let timer: NodeJS.Timeout | undefined;
@@ -141,11 +127,11 @@ function repeatProbe(
   signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
 
   async function probeOnce(): Promise<void> {
-    const started = monotonic();
+    const started = performance.now();
     const result = await perform(probe, run).catch(reportOnce);
     if (signal.aborted) return;
     if (result) judge(result);
-    if (!signal.aborted) schedule(Math.max(0, started + periodMs - monotonic()));
+    if (!signal.aborted) schedule(Math.max(0, started + periodMs - performance.now()));
   }
 
   function judge(result: ProbeResult): void {

@@ -26,7 +26,6 @@ export interface AppProber {
   follow(record: AppRecord): void;
   /** How often probes of the app have failed. */
   failures(key: string): ProbeFailures | undefined;
-  stop(key: string): void;
   /** Stops the probes of an app that is gone. */
   forget(key: string): void;
   close(): void;
@@ -74,7 +73,6 @@ export function createAppProber(
       });
     },
     failures: (key) => failures.get(key),
-    stop: (key) => prober.stop(key),
     forget(key) {
       prober.stop(key);
       failures.delete(key);

@@ -23,7 +23,7 @@ import { cleanPath } from "../../../src/lib/shell.ts";
 import { ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
 import { decodeSamples } from "../../../src/supervisor/logs/log-index.ts";
 import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
-import { followLog, readLog } from "../../../src/supervisor/logs/read-log.ts";
+import { readLog } from "../../../src/supervisor/logs/read-log.ts";
 import { prepareMarks, readMarks, waitForLauncher } from "../../../src/supervisor/run/launcher-marks.ts";
 import { readStat } from "../../../src/supervisor/processes.ts";
 import { builtLauncher, crashingLauncher } from "../../harness/launcher.ts";
@@ -93,7 +93,7 @@ test(
     await waitFor("its log", async () => (await listParts(place.log)).length > 0);
     const follow = async () => {
       const numbers = createNumberCheck();
-      const pieces = followLog(place.log, { signal: new AbortController().signal });
+      const pieces = readLog(place.log, { follow: true, signal: new AbortController().signal });
       for await (const piece of pieces) if (numbers.add(piece) >= count) break;
       assert.equal(numbers.count(), count);
     };
@@ -322,7 +322,7 @@ test(
       await waitFor("its lines", async () => (await readJoined(place.log)).endsWith("\n1000\n"));
       let text = "";
       const follow = (async () => {
-        for await (const piece of followLog(place.log, { signal: AbortSignal.timeout(60_000) })) {
+        for await (const piece of readLog(place.log, { follow: true, signal: AbortSignal.timeout(60_000) })) {
           text += Buffer.from(piece).toString();
           if (text.endsWith("last\n")) break;
         }

@@ -4,7 +4,7 @@ import { appendFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { followLog, readLog, readTail } from "../../../src/supervisor/logs/read-log.ts";
+import { readLog, readTail } from "../../../src/supervisor/logs/read-log.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { createLog, firstPart } from "./log-files.ts";
 
@@ -47,7 +47,7 @@ async function followUntil(
 ) {
   const stop = new AbortController();
   let text = "";
-  for await (const piece of followLog(folder, { ...options, signal: stop.signal, waiting })) {
+  for await (const piece of readLog(folder, { follow: true, ...options, signal: stop.signal, waiting })) {
     text += Buffer.from(piece).toString();
     step?.(text);
     if (text.endsWith(end)) stop.abort();
@@ -105,7 +105,7 @@ test("readTail() returns at most maxBytes, in whole lines unless there is none",
   assert.equal(await readTail((await newLog("")).folder), "");
 });
 
-test("followLog() yields the existing lines and then new ones", async () => {
+test("readLog() that follows yields the existing lines and then new ones", async () => {
   const log = await newLog("one\ntwo\n");
   let appended = false;
   const text = await followUntil(log.folder, "three\n", { tailLines: 1 }, () => {
@@ -115,17 +115,17 @@ test("followLog() yields the existing lines and then new ones", async () => {
   assert.equal(text, "two\nthree\n");
 });
 
-test("followLog() ends when its signal aborts while it waits", async () => {
+test("readLog() that follows ends when its signal aborts while it waits", async () => {
   const stop = new AbortController();
-  const next = followLog((await newLog("")).folder, { signal: stop.signal }).next();
+  const next = readLog((await newLog("")).folder, { follow: true, signal: stop.signal }).next();
   stop.abort();
   assert.equal((await next).done, true);
 });
 
-test("followLog() yields what was there when its app ended, and nothing after that", async () => {
+test("readLog() that follows yields what was there when its app ended, and nothing after that", async () => {
   const { folder } = await newLog("one\n");
   const [until, { signal }] = [new AbortController(), new AbortController()];
-  const log = followLog(folder, { signal, until: until.signal, waiting });
+  const log = readLog(folder, { follow: true, signal, until: until.signal, waiting });
   assert.equal(Buffer.from((await log.next()).value!).toString(), "one\n");
   const next = log.next();
   appendFileSync(firstPart(folder), "last\n");
@@ -135,11 +135,13 @@ test("followLog() yields what was there when its app ended, and nothing after th
   assert.equal(await readAll(log), "");
 });
 
-test("followLog() ends when the log is removed or replaced", async () => {
+test("readLog() that follows ends when the log is removed or replaced", async () => {
   for (const again of [false, true]) {
     const { folder } = await newLog("bye\n");
     const text = await readAll((async function* () {
-      for await (const piece of followLog(folder, { signal: new AbortController().signal, waiting })) {
+      for await (
+        const piece of readLog(folder, { follow: true, signal: new AbortController().signal, waiting })
+      ) {
         yield piece;
         await rm(folder, { recursive: true });
         if (again) await mkdir(folder);
@@ -150,9 +152,9 @@ test("followLog() ends when the log is removed or replaced", async () => {
   }
 });
 
-test("followLog() keeps its position while the log is rotated", async () => {
+test("readLog() that follows keeps its position while the log is rotated", async () => {
   const log = await newLog(lines(1, 300));
-  const following = followLog(log.folder, { signal: new AbortController().signal, waiting });
+  const following = readLog(log.folder, { follow: true, signal: new AbortController().signal, waiting });
   let text = Buffer.from((await following.next()).value!).toString();
   for (const [from, to] of [[301, 2000], [2001, 2100]] as const) {
     await log.write(lines(from, to));
@@ -165,7 +167,7 @@ test("followLog() keeps its position while the log is rotated", async () => {
 
 test("a slow follower continues with the oldest remaining line when its next was removed", async () => {
   const log = await newLog(lines(1, 300));
-  const following = followLog(log.folder, { signal: new AbortController().signal, waiting });
+  const following = readLog(log.folder, { follow: true, signal: new AbortController().signal, waiting });
   assert.equal(Buffer.from((await following.next()).value!).toString(), lines(1, 300));
   for (const [from, to] of [[301, 2000], [2001, 3000]] as const) {
     await log.rotate();
