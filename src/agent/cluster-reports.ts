@@ -1,7 +1,7 @@
 /** Reports the supervisor's apps to the API server (report/apps/), while this agent acts for its node. */
 import { type AppReports, createAppReports, type ReportedApp } from "../report/apps/apps.ts";
 import { sourceNames } from "../sources/source.ts";
-import { hasStarted, holderOf, isPassing } from "../supervisor/status.ts";
+import { holderOf, isPassing, isStarted } from "../supervisor/status.ts";
 import type { SupervisedApp, Supervisor, SupervisorListener } from "../supervisor/supervisor.ts";
 import type { ApiServerConnection } from "./api-server-connection.ts";
 import type { Gate } from "./node/node.ts";
@@ -24,7 +24,7 @@ export function createClusterReports(
     get status() {
       return statuses.of(known);
     },
-    started: known.record.phase === "Running" && hasStarted(known.record),
+    started: isStarted(known.record),
     holder: holderOf(known.record, node),
     isPassing: isPassing(known),
   });

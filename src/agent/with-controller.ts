@@ -9,13 +9,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { defaultSchedulerName } from "../api/names.ts";
-import type {
-  ControllerName,
-  createControllers,
-  rightsOf,
-  runControllers,
-} from "../controller/controller.ts";
-import type { missingRights } from "../kube/access-review.ts";
+import type * as controller from "../controller/controller.ts";
+import type * as accessReview from "../kube/access-review.ts";
 import type { KubeAccess } from "../kube/access/access.ts";
 import type { RequestReport } from "../kube/client/client.ts";
 import { type Backoff, createBackoff } from "../lib/backoff.ts";
@@ -24,7 +19,7 @@ import { sleep } from "../lib/sleep.ts";
 import { createSchedulerClient } from "../scheduler/client.ts";
 
 export interface WithControllerOptions {
-  controllers?: "all" | ControllerName;
+  controllers?: "all" | controller.ControllerName;
   access: KubeAccess;
   nodeName: string;
   version: string;
@@ -37,13 +32,9 @@ export interface WithControllerOptions {
 }
 
 /** The lazily loaded parts. */
-export interface ControllerParts {
-  controllerNames: readonly ControllerName[];
-  createControllers: typeof createControllers;
-  runControllers: typeof runControllers;
-  rightsOf: typeof rightsOf;
-  missingRights: typeof missingRights;
-}
+export type ControllerParts =
+  & Pick<typeof controller, "controllerNames" | "createControllers" | "runControllers" | "rightsOf">
+  & Pick<typeof accessReview, "missingRights">;
 
 /** Controllers that ran for this long reset the backoff. */
 const stableMs = 600_000;

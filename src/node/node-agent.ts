@@ -18,7 +18,7 @@ import type { NodePicture } from "./node-object.ts";
 import { memoryThreshold, noPressure, type Pressures, stepPressure } from "./pressure.ts";
 import { activePressures, publish, type Shares } from "./published.ts";
 import { createRegistration, type RegisterMode } from "./register.ts";
-import type { NodeUsage, UsageReader } from "./usage.ts";
+import type { NodeUsage, ReadUsage } from "./usage.ts";
 
 export interface NodeAgentOptions {
   client?: KubeClient;
@@ -29,7 +29,7 @@ export interface NodeAgentOptions {
   mode: RegisterMode;
   log: Logger;
   facts: () => Promise<NodeFacts>;
-  usage: UsageReader;
+  usage: ReadUsage;
   /** Shares of the node that are not promised to any app. */
   free: () => Shares;
   reserved?: Shares;
@@ -108,7 +108,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   });
 
   const observeOnce = async () => {
-    usage = await options.usage.read();
+    usage = await options.usage();
     const before = pressures;
     pressures = stepPressure(before, usage, steady());
     for (const resource of ["memory", "disk", "pid"] as const) {

@@ -36,13 +36,14 @@ export interface RegistrationOptions {
   node: string;
   mode: RegisterMode;
   log: Logger;
-  /** After this time conditions are written even if nothing changed. */
-  heartbeatMs?: number;
   now?: () => number;
 }
 
+/** After this time conditions are written even if nothing changed. */
+const heartbeatMs = 300_000;
+
 export function createRegistration(options: RegistrationOptions): Registration {
-  const { client, node: name, mode, log, heartbeatMs = 300_000, now = Date.now } = options;
+  const { client, node: name, mode, log, now = Date.now } = options;
   let known: Registration["node"];
 
   const create = async (objects: Objects<Node>, picture: NodePicture) => {
@@ -67,7 +68,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
     if (isNew) log.info("took over the node", { node: name, from: ownerOf(node) });
     const current = await write(objects, node, isNew ? adopted(node, picture) : lookedAfter(node, picture));
     const status = nodeStatus(current.status ?? {}, picture, now());
-    if (isDue(current, status, now(), heartbeatMs)) await write(objects, current, { status }, "status");
+    if (isDue(current, status, now())) await write(objects, current, { status }, "status");
   };
 
   return {
@@ -96,12 +97,7 @@ export function createRegistration(options: RegistrationOptions): Registration {
 }
 
 /** Reports whether the status changed, or the last one is old. */
-function isDue(
-  { status: before }: Node,
-  status: NonNullable<Node["status"]>,
-  now: number,
-  heartbeatMs: number,
-): boolean {
+function isDue({ status: before }: Node, status: NonNullable<Node["status"]>, now: number): boolean {
   const ready = before?.conditions?.find(({ type }) => type === "Ready");
   const beatAt = Date.parse(ready?.lastHeartbeatTime ?? "") || 0;
   if (Math.abs(now - beatAt) >= heartbeatMs) return true;

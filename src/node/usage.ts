@@ -37,9 +37,7 @@ export interface DiskUsage {
   inodes: number;
 }
 
-export interface UsageReader {
-  read(): Promise<NodeUsage>;
-}
+export type ReadUsage = () => Promise<NodeUsage>;
 
 // USER_HZ: 100 on every architecture in use, independent of the kernel's own tick.
 const ticksPerSecond = 100;
@@ -47,34 +45,32 @@ const ticksPerSecond = 100;
 /** `diskPath` is a folder on the file system to measure. */
 export function createUsageReader(
   { procDir = "/proc", diskPath }: { procDir?: string; diskPath?: string } = {},
-): UsageReader {
+): ReadUsage {
   let before: CpuTimes = { busy: 0, total: 0 };
   let cpuPCT = 0;
   const read = (path: string) => readFile(join(procDir, path), "utf8");
   const readIfExists = (path: string) => read(path).catch(() => "");
 
-  return {
-    async read() {
-      const cpu = parseCpuTimes(await read("stat"));
-      // Two readings within one tick of the kernel's clock show no difference.
-      if (cpu.total > before.total) cpuPCT = share(cpu.busy - before.busy, cpu.total - before.total);
-      before = cpu;
-      const { totalBytes, availableBytes } = parseMemory(await read("meminfo"));
-      const limits = [await readIfExists("sys/kernel/pid_max"), await readIfExists("sys/kernel/threads-max")];
-      return {
-        time: Date.now(),
-        cpuSeconds: cpu.busy / ticksPerSecond,
-        cpuPCT,
-        memPCT: share(totalBytes - availableBytes, totalBytes),
-        memoryBytes: totalBytes - availableBytes,
-        memoryTotalBytes: totalBytes,
-        memoryAvailableBytes: availableBytes,
-        memoryStallPCT: parsePressure(await readIfExists("pressure/memory"))?.full,
-        threads: parseThreads(await readIfExists("loadavg")),
-        maxThreads: Math.min(...limits.map((text) => Number.parseInt(text) || Infinity)),
-        disk: diskPath === undefined ? undefined : await readDisk(diskPath).catch(() => undefined),
-      };
-    },
+  return async () => {
+    const cpu = parseCpuTimes(await read("stat"));
+    // Two readings within one tick of the kernel's clock show no difference.
+    if (cpu.total > before.total) cpuPCT = share(cpu.busy - before.busy, cpu.total - before.total);
+    before = cpu;
+    const { totalBytes, availableBytes } = parseMemory(await read("meminfo"));
+    const limits = [await readIfExists("sys/kernel/pid_max"), await readIfExists("sys/kernel/threads-max")];
+    return {
+      time: Date.now(),
+      cpuSeconds: cpu.busy / ticksPerSecond,
+      cpuPCT,
+      memPCT: share(totalBytes - availableBytes, totalBytes),
+      memoryBytes: totalBytes - availableBytes,
+      memoryTotalBytes: totalBytes,
+      memoryAvailableBytes: availableBytes,
+      memoryStallPCT: parsePressure(await readIfExists("pressure/memory"))?.full,
+      threads: parseThreads(await readIfExists("loadavg")),
+      maxThreads: Math.min(...limits.map((text) => Number.parseInt(text) || Infinity)),
+      disk: diskPath === undefined ? undefined : await readDisk(diskPath).catch(() => undefined),
+    };
   };
 }
 

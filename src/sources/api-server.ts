@@ -16,7 +16,7 @@ import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus, type KubeError } from "../kube/kube-error.ts";
 import { ncapps } from "../kube/resources.ts";
 import { followList, type FollowOptions, type WatchEvent } from "../kube/watch/watch.ts";
-import { createHeldApps, type HeldApps, type HeldAppsOptions } from "./held-apps.ts";
+import { createHeldApps, type HeldApps } from "./held-apps.ts";
 import {
   createHealth,
   joinProblems,
@@ -33,12 +33,11 @@ export interface ApiServerOptions {
   /** Only one namespace instead of all. */
   namespace?: string;
   follow?: Omit<FollowOptions<NCApp>, "resource" | "namespace" | "fieldSelector" | "filter">;
-  held?: Pick<HeldAppsOptions, "periodMs" | "now">;
 }
 
 export function createApiServerSource(
   client: KubeClient,
-  { node, namespace, follow, held }: ApiServerOptions,
+  { node, namespace, follow }: ApiServerOptions,
 ): Source {
   const server = client.access.describe();
   const health = createHealth(`not listed yet: ${server}`);
@@ -104,7 +103,7 @@ export function createApiServerSource(
         signal,
       );
       const onFreed = (app: NCApp) => sink.upsert(desired(app, holders));
-      const holders = createHeldApps(client, { node, onFreed, signal, ...held });
+      const holders = createHeldApps(client, { node, onFreed, signal });
       for await (const event of events) handle(event, sink, holders);
     },
   };

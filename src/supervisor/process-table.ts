@@ -22,6 +22,7 @@ import {
   readProcNow,
   readStat,
   runMarker,
+  variableIn,
 } from "./processes.ts";
 import { isRunId } from "./run-ref.ts";
 import type { ProcessId, RunRef } from "./types.ts";
@@ -187,16 +188,13 @@ function remember(stat: ProcessStat, now: number): SeenProcess {
 async function inspect(seen: SeenProcess): Promise<void> {
   const environment = await readEnvironment(seen.pid);
   if (environment === undefined) return;
-  const variables = environment.split("\0");
-  const valueOf = (name: string) =>
-    variables.find((variable) => variable.startsWith(`${name}=`))?.slice(name.length + 1) ?? "";
   const outputs = [1, 2].map((fd) => linkOf(`/proc/${seen.pid}/fd/${fd}`));
   seen.pipes = outputs.filter((path, at) =>
     path.startsWith("pipe:") && isOpenBothWays(`/proc/${seen.pid}/fd/${at + 1}`)
   );
   // An exec process has its marker from the start, and that of the run once it has loaded the environment.
-  const exec = valueOf(execMarker);
-  seen.marked = exec || valueOf(runMarker);
+  const exec = variableIn(environment, execMarker);
+  seen.marked = exec || variableIn(environment, runMarker);
   if (seen.marked) seen.user = userOf(seen.pid);
   if (seen.marked || seen.pipes.length > 0) {
     seen.runId = runOfCgroup(cgroupOf(seen.pid), cgroupOf("self"));

@@ -75,11 +75,15 @@ export async function signalProcess(target: ProcessId, signal: NodeJS.Signals): 
 
 /** The app that a process belongs to, by the environment it was started with. */
 export async function appOfProcess(pid: number): Promise<{ namespace: string; name: string } | undefined> {
-  const variables = (await readEnvironment(pid) ?? "").split("\0");
-  const value = (name: string) =>
-    variables.find((each) => each.startsWith(`${name}=`))?.slice(name.length + 1);
-  const [namespace, name] = [value("NCAPP_NAMESPACE"), value("NCAPP_NAME")];
+  const environment = await readEnvironment(pid) ?? "";
+  const [namespace, name] = ["NCAPP_NAMESPACE", "NCAPP_NAME"].map((name) => variableIn(environment, name));
   return namespace && name ? { namespace, name } : undefined;
+}
+
+/** The value of a variable in the text that `readEnvironment` returns; "" if it is not there. */
+export function variableIn(environment: string, name: string): string {
+  const found = environment.split("\0").find((variable) => variable.startsWith(`${name}=`));
+  return found?.slice(name.length + 1) ?? "";
 }
 
 /** Resident memory in bytes; zero for a process that is gone. Synchronous: for a file this small, a thread costs ten times as much. */
@@ -96,9 +100,10 @@ export function readBootId(): string {
   return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }
 
-/** The process with this pid; undefined if there is none. */
+/** The process with this pid; undefined if there is none, or a zombie, which has released everything. */
 export function readStat(pid: number): ProcessStat | undefined {
-  return livingStat(readProcNow(`/proc/${pid}/stat`));
+  const stat = parseStat(readProcNow(`/proc/${pid}/stat`));
+  return stat && stat.state !== "Z" && stat.state !== "X" ? stat : undefined;
 }
 
 /** Undefined for a process that has ended. One that may not be read counts as a process without our variables. */
@@ -111,12 +116,6 @@ export async function readEnvironment(pid: number): Promise<string | undefined> 
     if (code === "EACCES" || code === "EPERM") return "unreadable";
     throw error;
   }
-}
-
-/** A living process, or undefined: a zombie has released everything. */
-function livingStat(line: string): ProcessStat | undefined {
-  const stat = parseStat(line);
-  return stat && stat.state !== "Z" && stat.state !== "X" ? stat : undefined;
 }
 
 const gone = ["ENOENT", "ESRCH", "EACCES", "EPERM"];

@@ -49,9 +49,9 @@ export function isPassing({ record, caps }: { record: AppRecord; caps?: CapsStat
     phase === "Pending" && (reason === "" || reason === "Stopped");
 }
 
-/** Reports whether the startup probe of an app that runs has passed, or it has none. */
-export function hasStarted({ run, app }: AppRecord): boolean {
-  return !app.spec.startupProbe || run?.startupPassed === true;
+/** Reports whether an app runs, and its startup probe, if it has one, has passed. */
+export function isStarted({ phase, run, app }: AppRecord): boolean {
+  return phase === "Running" && (!app.spec.startupProbe || run?.startupPassed === true);
 }
 
 /**

@@ -98,11 +98,11 @@ export function testNode(shared: () => Cluster): void {
 
   test("kubectl describe shows memory pressure until it ends", async () => {
     let time = Date.now();
-    let measured: NodeUsage = { ...await usage.read(), memoryAvailableBytes: 10 << 20 };
+    let measured: NodeUsage = { ...await usage(), memoryAvailableBytes: 10 << 20 };
     const agent = newAgent("node-1", {
       now: () => time,
       steady: () => time,
-      usage: { read: () => Promise.resolve(measured) },
+      usage: () => Promise.resolve(measured),
     });
     await agent.observeOnce();
     await agent.registerOnce();
@@ -197,7 +197,7 @@ export function testNode(shared: () => Cluster): void {
       },
     } as unknown as Supervisor;
     const meter = { latest: () => ({ memoryBytes: 1 << 20 }) } as unknown as Meter;
-    const short = { ...await usage.read(), memoryAvailableBytes: 1 << 20 };
+    const short = { ...await usage(), memoryAvailableBytes: 1 << 20 };
     const options = {
       nodeName: "node-1",
       version: "1.2.3",
@@ -212,7 +212,7 @@ export function testNode(shared: () => Cluster): void {
       supervisor,
       meter,
       size: { cpus: 1, memoryBytes: 1 << 30 },
-      usage: { read: () => Promise.resolve(short) },
+      usage: () => Promise.resolve(short),
     });
     const running = node.run(ending.signal);
     try {

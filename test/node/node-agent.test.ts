@@ -30,7 +30,7 @@ const setUp = (change: Partial<NodeAgentOptions> = {}) => {
     mode: "auto",
     log,
     facts: () => Promise.resolve(facts),
-    usage: { read: () => Promise.resolve(usage) },
+    usage: () => Promise.resolve(usage),
     free: () => ({ cpuPCT: 60, memPCT: 30 }),
     reserved: { cpuPCT: 10, memPCT: 5 },
     apps: () => apps,
@@ -174,11 +174,9 @@ test("an agent whose state belongs to another node touches neither Node nor Leas
   const { api, agent } = setUp({
     periodMs: 2,
     settled: () => Promise.resolve(false),
-    usage: {
-      read() {
-        measured++;
-        return Promise.resolve(calmUsage);
-      },
+    usage() {
+      measured++;
+      return Promise.resolve(calmUsage);
     },
   });
   const running = agent.run(ending.signal);

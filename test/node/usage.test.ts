@@ -27,9 +27,9 @@ async function withProc(
 test("createUsageReader() measures CPU between two readings and memory by what is available", async () => {
   await withProc(async (procDir, write) => {
     const reader = createUsageReader({ procDir });
-    assert.equal((await reader.read()).cpuPCT, 25);
+    assert.equal((await reader()).cpuPCT, 25);
     await write("stat", stat(190, 310));
-    const { cpuPCT, memPCT, memoryBytes, memoryAvailableBytes, memoryTotalBytes } = await reader.read();
+    const { cpuPCT, memPCT, memoryBytes, memoryAvailableBytes, memoryTotalBytes } = await reader();
     assert.deepEqual({ cpuPCT, memPCT, memoryBytes, memoryAvailableBytes, memoryTotalBytes }, {
       cpuPCT: 90,
       memPCT: 60,
@@ -43,19 +43,19 @@ test("createUsageReader() measures CPU between two readings and memory by what i
 test("createUsageReader() keeps the last share if no time has passed, and stays within 0 to 100", async () => {
   await withProc(async (procDir, write) => {
     const reader = createUsageReader({ procDir });
-    await reader.read();
+    await reader();
     await write("stat", stat(150, 350));
-    assert.equal((await reader.read()).cpuPCT, 50);
-    assert.equal((await reader.read()).cpuPCT, 50);
+    assert.equal((await reader()).cpuPCT, 50);
+    assert.equal((await reader()).cpuPCT, 50);
     // Idle time may go backwards when a CPU is unplugged.
     await write("stat", stat(400, 340));
-    assert.equal((await reader.read()).cpuPCT, 100);
+    assert.equal((await reader()).cpuPCT, 100);
   });
 });
 
 test("createUsageReader() reads pressure, threads and disk if available, and works without them", async () => {
   await withProc(async (procDir, write) => {
-    const bare = await createUsageReader({ procDir }).read();
+    const bare = await createUsageReader({ procDir })();
     assert.deepEqual([bare.memoryStallPCT, bare.threads, bare.maxThreads, bare.disk], [
       undefined,
       0,
@@ -72,19 +72,19 @@ test("createUsageReader() reads pressure, threads and disk if available, and wor
     const { memoryStallPCT, threads, maxThreads, disk } = await createUsageReader({
       procDir,
       diskPath: procDir,
-    }).read();
+    })();
     assert.deepEqual([memoryStallPCT, threads, maxThreads], [4.25, 276, 1000]);
     assert.ok(disk && disk.totalBytes >= disk.availableBytes && disk.totalBytes > 0);
   });
 });
 
 test("createUsageReader() reads this machine", async () => {
-  const usage = await createUsageReader({ diskPath: "/" }).read();
+  const usage = await createUsageReader({ diskPath: "/" })();
   assert.ok(usage.memPCT > 0 && usage.memPCT < 100 && usage.threads > 1 && usage.disk);
 });
 
 test("createUsageReader() names what it cannot read", async () => {
-  await assert.rejects(createUsageReader({ procDir: "/no/such" }).read(), /ENOENT.*\/no\/such\/stat/);
+  await assert.rejects(createUsageReader({ procDir: "/no/such" })(), /ENOENT.*\/no\/such\/stat/);
 });
 
 test("parseCpuTimes() counts stolen time as busy and waiting for disks as idle", () => {

@@ -6,7 +6,7 @@ import { readNodeFacts } from "../../node/facts.ts";
 import { readHardwareInChild } from "../../node/hardware.ts";
 import { createNodeAgent, type NodeAgent, type NodeAgentOptions } from "../../node/node-agent.ts";
 import type { Shares } from "../../node/published.ts";
-import { createUsageReader, type UsageReader } from "../../node/usage.ts";
+import { createUsageReader, type ReadUsage } from "../../node/usage.ts";
 import { capsOf } from "../../supervisor/confinement/confinement.ts";
 import type { NodeSize } from "../../supervisor/metering.ts";
 import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
@@ -26,7 +26,7 @@ export interface NodeParts {
   supervisor: Supervisor;
   meter: Meter;
   size: NodeSize;
-  usage?: UsageReader;
+  usage?: ReadUsage;
   ready?: () => { ready: boolean; message: string };
   onNode?: NodeAgentOptions["onNode"];
   kubeletPort?: NodeAgentOptions["kubeletPort"];

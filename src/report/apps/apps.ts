@@ -20,10 +20,11 @@ import { createPods, type PodsOptions } from "../pods/pods.ts";
 import {
   createReleases,
   createStatusReporter,
+  refOf,
   type ReportTarget,
   type StatusReporterOptions,
 } from "../status/status.ts";
-import { type AppsHere, refOf, type ReportedApp, ServerApps } from "./server-apps.ts";
+import { type AppsHere, type ReportedApp, ServerApps } from "./server-apps.ts";
 
 export type { ReportedApp } from "./server-apps.ts";
 

@@ -6,7 +6,7 @@ import { listAll } from "../../kube/watch/watch.ts";
 import { sleep } from "../../lib/sleep.ts";
 import type { MirrorsOptions, ServerApp } from "../mirrors/mirrors.ts";
 import type { ShownApp } from "../pods/pods.ts";
-import type { Releases, ReportTarget, StatusReporter } from "../status/status.ts";
+import { refOf, type Releases, type ReportTarget, type StatusReporter } from "../status/status.ts";
 
 /** An app of this node as reports need it. The wiring makes it from the supervisor's. */
 export interface ReportedApp extends Omit<ShownApp, "owner"> {
@@ -132,10 +132,4 @@ export class ServerApps {
       await sleep(leftoversRetryMs, signal);
     }
   }
-}
-
-/** Identifies an object of the API server; with its version only where that is known to be the server's newest. */
-export function refOf({ metadata }: Pick<NCApp, "metadata">): ReportTarget {
-  const { namespace = "", name, uid = "", resourceVersion } = metadata;
-  return { namespace, name, uid, ...(resourceVersion ? { resourceVersion } : {}) };
 }

@@ -48,7 +48,6 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   const buckets = createTokenBuckets({ ...requestsPerApp, now: () => clock.now() });
   const tallies = createTallies({ now: () => clock.wall(), onDropped: (tally) => writer.forget(tally) });
   const refused = new WeakMap<Tally, number>();
-  let closed = false;
 
   const writer = createKeyedWriter<Tally>({
     what: "events",
@@ -91,14 +90,9 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
   };
 
   return {
-    record(target, news) {
-      if (!closed) writer.schedule(tallies.add(target, news));
-    },
+    record: (target, news) => writer.schedule(tallies.add(target, news)),
     flush: writer.flush,
-    close() {
-      closed = true;
-      writer.close();
-    },
+    close: writer.close,
   };
 }
 

@@ -35,7 +35,7 @@ import {
   type ServerApp,
   uidAnnotation,
 } from "./mirror-plan.ts";
-import type { ReportTarget } from "../status/status.ts";
+import { refOf, type ReportTarget } from "../status/status.ts";
 
 export type { ServerApp } from "./mirror-plan.ts";
 
@@ -87,7 +87,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     written.set(mirror.metadata.uid, mirror.metadata.generation);
     fresh.set(mirror.metadata.uid, { mirror, until: now() + freshMs });
     const before = targets.get(key);
-    targets.set(key, targetFrom(mirror));
+    targets.set(key, refOf(mirror));
     if (before?.uid !== mirror.metadata.uid) onFound(key, mirror);
   };
 
@@ -200,7 +200,7 @@ export function createMirrors(options: MirrorsOptions): Mirrors {
     const existing = known(listed);
     const mirrors = mirrorsByApp(existing, node);
     const before = targets;
-    targets = new Map([...mirrors].map(([key, [mirror]]) => [key, targetFrom(mirror!)]));
+    targets = new Map([...mirrors].map(([key, [mirror]]) => [key, refOf(mirror!)]));
     for (const [key, [mirror]] of mirrors) {
       if (before.get(key)?.uid !== mirror!.metadata.uid) onFound(key, mirror!);
     }
@@ -244,8 +244,4 @@ function isDenied(error: unknown): boolean {
 function forgetOthers(waits: Map<string, unknown>, actions: MirrorAction[]): void {
   const needed = new Set(actions.map(({ key }) => key));
   for (const key of waits.keys()) if (!needed.has(key)) waits.delete(key);
-}
-
-function targetFrom({ metadata: { namespace, name, uid, resourceVersion } }: ServerApp): ReportTarget {
-  return { namespace, name, uid, resourceVersion };
 }

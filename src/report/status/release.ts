@@ -97,10 +97,7 @@ export function createReleases(options: ReleasesOptions): Releases {
     },
     serverAnswered: writer.serverAnswered,
     flush: writer.flush,
-    close() {
-      entries.clear();
-      writer.close();
-    },
+    close: writer.close,
   };
 }
 

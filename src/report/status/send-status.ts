@@ -21,6 +21,12 @@ export interface ReportTarget {
   resourceVersion?: string;
 }
 
+/** Identifies an object of the API server; with its version only where that is known to be the server's newest. */
+export function refOf({ metadata }: Pick<NCApp, "metadata">): ReportTarget {
+  const { namespace = "", name, uid = "", resourceVersion } = metadata;
+  return { namespace, name, uid, ...(resourceVersion ? { resourceVersion } : {}) };
+}
+
 /** The status at the server, bound to this node; without a version it may be outdated. */
 export interface KnownStatus {
   status?: NCAppStatus;

@@ -18,7 +18,7 @@ import { applyResult, applySeen, type AppReport, dueOf, newReport } from "./app-
 import { type ReportTarget, sendStatus } from "./send-status.ts";
 
 export { createReleases, type Releases } from "./release.ts";
-export type { ReportTarget } from "./send-status.ts";
+export { refOf, type ReportTarget } from "./send-status.ts";
 
 export interface StatusReporter {
   /**
@@ -60,7 +60,6 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
   const { client, node, log, reportPeriodMs, maxInFlight = 4 } = options;
   const { clock = systemClock, random = Math.random } = options;
   const entries = new Map<string, AppReport>();
-  let closed = false;
 
   const writer = createKeyedWriter<string>({
     what: "status reports",
@@ -103,13 +102,11 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
 
   return {
     report(app, status, seen) {
-      if (closed) return;
       const entry = seen === undefined ? entryOf(app, unseenWaitMs) : see(app, seen);
       entry.wanted = status;
       writer.schedule(entry.key);
     },
     objectSeen(app, status) {
-      if (closed) return;
       const entry = see(app, status);
       entry.notBefore = 0;
       writer.scheduleSeen(entry.key);
@@ -128,10 +125,6 @@ export function createStatusReporter(options: StatusReporterOptions): StatusRepo
       writer.forget(key);
     },
     flush: writer.flush,
-    close() {
-      closed = true;
-      entries.clear();
-      writer.close();
-    },
+    close: writer.close,
   };
 }

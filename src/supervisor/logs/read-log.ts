@@ -46,11 +46,11 @@ export async function* readLog(
   const { timestamps = false, limitBytes = Infinity, signal } = options;
   await using log = await openLogStream(logFolder, signal);
   if (!log) return;
-  const stamps = timestamps ? createLineStamps(now) : undefined;
+  const stamp = timestamps ? createLineStamps(now) : undefined;
   let left = limitBytes;
   if (left === 0) return;
   for await (const piece of readPieces(log, logFolder, options)) {
-    const text = stamps ? stamps.stamp(piece, await log.samplesOf(piece)) : piece.bytes;
+    const text = stamp ? stamp(piece, await log.samplesOf(piece)) : piece.bytes;
     yield text.length > left ? text.subarray(0, left) : text;
     left -= text.length;
     if (left <= 0) return;

@@ -11,23 +11,22 @@ import { readdirSync } from "node:fs";
 import process from "node:process";
 import { type ProcessStat, readStat } from "../processes.ts";
 
-/** How long a session may take to end after the polite signals, unless its caller says otherwise. */
-const usualGraceMs = 2000;
+/** How long a session may take to end after the polite signals. */
+const graceMs = 2000;
 /** How often a session is looked at while it is killed: what it starts at that moment shows the next time. */
 const maxRounds = 8;
 
-/** The children to end, each with its grace period. */
-const ending = new Map<ChildProcess, number>();
+/** The children to end. */
+const ending = new Set<ChildProcess>();
 
 /** Ends a child of the agent, its session, and those of its children: script(1) gives its child one. */
-export function endSession(child: ChildProcess, graceMs: number = usualGraceMs): void {
-  ending.set(child, graceMs);
+export function endSession(child: ChildProcess): void {
+  ending.add(child);
   if (ending.size === 1) setImmediate(endAll);
 }
 
 function endAll(): void {
-  const children = [...ending.keys()];
-  const graceMs = Math.max(...ending.values());
+  const children = [...ending];
   ending.clear();
   const leaders = new Set(children.flatMap(({ pid }) => pid ?? []));
   const all = listProcesses();

@@ -43,8 +43,6 @@ export interface ExecSessionOptions {
   input: boolean;
   /** Where script(1) is looked for. */
   searchPath?: string;
-  /** How long end() waits after the polite signals. */
-  graceMs?: number;
 }
 
 export const noTerminal =
@@ -57,7 +55,7 @@ const resizeMs = 5000;
 export async function startExecSession(
   runFolder: string,
   command: string[],
-  { launcher, terminal, input, searchPath = cleanPath, graceMs }: ExecSessionOptions,
+  { launcher, terminal, input, searchPath = cleanPath }: ExecSessionOptions,
 ): Promise<ExecSession> {
   const script = terminal ? await findScriptProgram(searchPath) : undefined;
   if (terminal && script === undefined) throw new Error(`no terminal for the command: ${noTerminal}`);
@@ -78,7 +76,7 @@ export async function startExecSession(
     stderr: child.stderr ?? undefined,
     exited: exitCodeOf(child),
     resize: createResizer(child),
-    end: () => endSession(child, graceMs),
+    end: () => endSession(child),
   };
 }
 

@@ -17,21 +17,21 @@ test("each line gets its time once, wherever the pieces are cut", () => {
   const times = [1000, 2000, 3000, 3500];
   const expected = text.split(/(?<=\n)/).map((line, i) => formatStamp(times[i]!) + line).join("");
   for (let size = 1; size <= text.length; size++) {
-    const stamps = createLineStamps(() => 9000);
+    const stamp = createLineStamps(() => 9000);
     let all = "";
     for (let position = 0; position < text.length; position += size) {
       const first = samples.findLastIndex((each) => each.position <= position);
       const bytes = encode(text.slice(position, position + size));
-      all += decode(stamps.stamp({ position, bytes }, samples.slice(first)));
+      all += decode(stamp({ position, bytes }, samples.slice(first)));
     }
     assert.equal(all, expected, `pieces of ${size} bytes`);
   }
 });
 
 test("no line has a time before that of the line above, or in the future", () => {
-  const stamps = createLineStamps(() => 9000);
+  const stamp = createLineStamps(() => 9000);
   const samples = [sample(5000, 0), sample(4000, 4), sample(99_000, 8)];
-  const text = decode(stamps.stamp({ position: 0, bytes: encode("abc\ndef\nghi\n") }, samples));
+  const text = decode(stamp({ position: 0, bytes: encode("abc\ndef\nghi\n") }, samples));
   assert.deepEqual(text.trimEnd().split("\n").map((line) => Date.parse(line.slice(0, 30))), [
     5000,
     5000,

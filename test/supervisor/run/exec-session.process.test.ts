@@ -85,7 +85,7 @@ for (const terminal of [false, true]) {
             stubborn.replaceAll("$", "\\$")
           }" & sleep 600 & echo $! >>${pids}; echo $$ >>${pids}; wait`,
         ],
-        { launcher: await open(), terminal, input: true, graceMs: 300 },
+        { launcher: await open(), terminal, input: true },
       );
       session.stdout.resume();
       session.stderr?.resume();
