@@ -52,16 +52,10 @@ export async function ensureScope(
  * Tells systemd the memory limits that its scope has. It owns these files: what it does not know is lost at the next `daemon-reload`.
  * `max` is systemd's `infinity`.
  */
-export function recordScopeLimits(dir: string): Promise<void> {
+export async function recordScopeLimits(dir: string): Promise<void> {
   const value = (file: string) => readText(dir, file).replace("max", "infinity");
   const limits = [`MemoryMax=${value("memory.max")}`, `MemoryHigh=${value("memory.high")}`];
-  const args = ["set-property", "--runtime", SCOPE, ...limits];
-  return new Promise((resolve, reject) => {
-    execFile("systemctl", args, { env: APART.env, timeout: 10_000 }, (error, _stdout, stderr) => {
-      if (error) reject(new Error(stderr.trim() || error.message, { cause: error }));
-      else resolve();
-    });
-  });
+  await systemctl("set-property", "--runtime", SCOPE, ...limits);
 }
 
 /** Starts a keeper that is independent of this process; the caller moves it into the scope. */
@@ -95,17 +89,22 @@ async function showSettled(
   }
 }
 
-function systemctlShow(): Promise<Record<string, string>> {
-  const args = ["show", SCOPE, "-p", "ActiveState", "-p", "Delegate", "-p", "ControlGroup"];
+async function systemctlShow(): Promise<Record<string, string>> {
+  const shown = await systemctl("show", SCOPE, "-p", "ActiveState", "-p", "Delegate", "-p", "ControlGroup");
+  return Object.fromEntries(
+    shown.trim().split("\n").map((line) => {
+      const equals = line.indexOf("=");
+      return [line.slice(0, equals), line.slice(equals + 1)];
+    }),
+  );
+}
+
+/** Resolves to what systemctl prints; rejects with its message. */
+function systemctl(...args: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile("systemctl", args, { env: APART.env, timeout: 10_000 }, (error, stdout, stderr) => {
-      if (error) return reject(new Error(stderr.trim() || error.message, { cause: error }));
-      resolve(Object.fromEntries(
-        stdout.trim().split("\n").map((line) => {
-          const equals = line.indexOf("=");
-          return [line.slice(0, equals), line.slice(equals + 1)];
-        }),
-      ));
+      if (error) reject(new Error(stderr.trim() || error.message, { cause: error }));
+      else resolve(stdout);
     });
   });
 }

@@ -32,22 +32,19 @@ const mebibyte = 1 << 20;
 const gibibyte = 1 << 30;
 /** This multiple of the threshold counts as enough. */
 const relief = 1.5;
+/** How long there must be enough before pressure ends. */
+const holdMs = 60_000;
 
 export function noPressure(now: number): Pressures {
   const calm: PressureState = { active: false, short: false, since: now, message: "" };
   return { memory: calm, disk: calm, pid: calm };
 }
 
-export function stepPressure(
-  before: Pressures,
-  usage: NodeUsage,
-  now: number,
-  { holdMs = 60_000 } = {},
-): Pressures {
+export function stepPressure(before: Pressures, usage: NodeUsage, now: number): Pressures {
   return {
-    memory: step(before.memory, judgeMemory(usage), now, holdMs),
-    disk: step(before.disk, judgeDisk(usage.disk), now, holdMs),
-    pid: step(before.pid, judgeThreads(usage), now, holdMs),
+    memory: step(before.memory, judgeMemory(usage), now),
+    disk: step(before.disk, judgeDisk(usage.disk), now),
+    pid: step(before.pid, judgeThreads(usage), now),
   };
 }
 
@@ -56,12 +53,7 @@ export function memoryThreshold(totalBytes: number): number {
   return Math.min(totalBytes * 0.1, Math.max(100 * mebibyte, totalBytes * 0.02));
 }
 
-function step(
-  before: PressureState,
-  { level, message }: Verdict,
-  now: number,
-  holdMs: number,
-): PressureState {
+function step(before: PressureState, { level, message }: Verdict, now: number): PressureState {
   if (level === "short") {
     return { active: true, short: true, since: before.active ? before.since : now, message };
   }

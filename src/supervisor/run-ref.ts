@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { RunRef } from "./types.ts";
 import { folderOf } from "./layout.ts";
-import type { AppRecord, Run } from "./types.ts";
+import type { AppRecord, Run, RunRef } from "./types.ts";
 
 /** All runs of an app: its current run first, then the concurrent ones. */
 export function runsOf({ run, others = [] }: AppRecord): Run[] {

@@ -5,8 +5,7 @@
  * Closed, it changes nothing: apps that run keep running as they are, and none is started or withdrawn. Apps of other sources are
  * not affected.
  */
-import { createPulse } from "../../lib/pulse.ts";
-import { sleep } from "../../lib/sleep.ts";
+import { orAborted, waitAtMost } from "../../lib/sleep.ts";
 import type { Source, SourceSink } from "../../sources/source.ts";
 
 export interface Gate {
@@ -28,12 +27,12 @@ export function createGate(): Gate {
   let state: { isOpen?: boolean; why?: string } = {};
   let since = new Date();
   const openers: (() => void)[] = [];
-  const decision = createPulse();
+  const decision = Promise.withResolvers<void>();
   const set = (next: typeof state) => {
     const opens = next.isOpen && !state.isOpen;
     if (next.isOpen !== state.isOpen || next.why !== state.why) since = new Date();
     state = next;
-    decision.beat();
+    decision.resolve();
     if (opens) { for (const callback of openers) callback(); }
   };
   return {
@@ -50,11 +49,7 @@ export function createGate(): Gate {
     close: (why) => set({ isOpen: false, why }),
     onOpen: (callback) => void openers.push(callback),
     async decided(ms, signal) {
-      if (state.isOpen !== undefined) return;
-      const early = new AbortController();
-      const forget = decision.onNext(() => early.abort());
-      await sleep(ms, AbortSignal.any([signal, early.signal]));
-      forget();
+      await waitAtMost(ms, orAborted(decision.promise, signal).catch(() => {}));
     },
   };
 }

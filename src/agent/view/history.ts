@@ -24,17 +24,9 @@ export interface HistoryBuffer {
   read(since: number): History;
 }
 
-export interface HistoryOptions {
-  periodMs?: number;
-  samples?: number;
-  now?: () => number;
-}
-
 export const samplePeriodMs = 10_000;
 
-export function createHistory(
-  { periodMs = samplePeriodMs, samples = 180, now = Date.now }: HistoryOptions = {},
-): HistoryBuffer {
+export function createHistory({ samples = 180, now = Date.now } = {}): HistoryBuffer {
   const node = createRing(samples);
   const apps = new Map<string, AppRing>();
   let last = -1;
@@ -59,7 +51,7 @@ export function createHistory(
       const first = since < oldest || since > last ? oldest : since + 1;
       const numbers = Array.from({ length: last - first + 1 }, (_, index) => first + index);
       return {
-        periodSeconds: periodMs / 1000,
+        periodSeconds: samplePeriodMs / 1000,
         first,
         last,
         at,

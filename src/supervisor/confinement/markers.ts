@@ -8,11 +8,10 @@
  */
 import { sleep } from "../../lib/sleep.ts";
 import type { Confinement } from "./types.ts";
-import type { RunRef } from "../types.ts";
 import { isAlive, type ProcessStat, signalProcess, sumResidentBytes } from "../processes.ts";
 import { type ProcessTable, reuseScan, scanProcesses } from "../process-table.ts";
 import { pollUntilEmpty } from "./poll.ts";
-import type { ProcessId } from "../types.ts";
+import type { ProcessId, RunRef } from "../types.ts";
 
 const mayLoseProcesses =
   "without cgroups, a process that clears its environment and starts its own session may be lost";

@@ -3,7 +3,6 @@ import { readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Logger } from "../../lib/log.ts";
 import type { Confinement } from "../confinement/confinement.ts";
-import type { RunRef } from "../types.ts";
 import {
   appFolder,
   folderOf,
@@ -20,7 +19,7 @@ import { cancelRun, listEnvironments, listMarkedRuns, readLeaf } from "../run/ru
 import { readRunRecord, type RecordStore, replaceRunRecord, type UnreadableRecord } from "./record-store.ts";
 import { runsOf } from "../run-ref.ts";
 import { isSafeName, isSafeNamespace, keyOf } from "../../api/names.ts";
-import type { AppRecord } from "../types.ts";
+import type { AppRecord, RunRef } from "../types.ts";
 
 /** Apps that wait for an operator because their record cannot be read, by their folder; the text says what to do. */
 export type Holds = Map<string, string>;

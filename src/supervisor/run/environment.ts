@@ -3,8 +3,7 @@ import type { EnvVar } from "../../api/types.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
 import type { Identity } from "../identity/identity.ts";
 import { runMarker } from "../processes.ts";
-import { StartError } from "../types.ts";
-import type { RunnableApp } from "../types.ts";
+import { type RunnableApp, StartError } from "../types.ts";
 
 export type Environment = Record<string, string>;
 

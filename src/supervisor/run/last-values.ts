@@ -7,8 +7,7 @@
  */
 import { readIfExists, writeFileAtomic } from "../../lib/files.ts";
 import type { EnvVar } from "../../api/types.ts";
-import { UnansweredError } from "../types.ts";
-import type { RunnableApp } from "../types.ts";
+import { type RunnableApp, UnansweredError } from "../types.ts";
 import type { ResolveValue } from "./environment.ts";
 
 /** By reference; null for an optional key that did not exist. */

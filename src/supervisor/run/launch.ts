@@ -37,8 +37,7 @@ import { prepareMarks } from "./launcher-marks.ts";
 import { type RunContext, saveRunContext } from "./run-context.ts";
 import { saveEnvironment } from "./run-environment.ts";
 import { prepareScript, type Script } from "../script/script.ts";
-import { StartError } from "../types.ts";
-import type { Run, RunnableApp } from "../types.ts";
+import { type Run, type RunnableApp, StartError } from "../types.ts";
 
 export type Enforce = "strict" | "best-effort";
 

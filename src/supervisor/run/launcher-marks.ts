@@ -34,12 +34,11 @@ export function readMarks(mark: string): LauncherMarks {
   const started = readIfExistsSync(`${mark}.started`);
   // Most runs have none, and an error costs more than the check.
   const failure = existsSync(`${mark}.failure`) ? readIfExistsSync(`${mark}.failure`) : undefined;
-  const main = parseStat(started ?? "");
+  const main = processOf(started ?? "");
   return {
     claim: claim === undefined ? "none" : claim === cancelled ? "cancelled" : "launcher",
     ...readersOf(claim),
-    started: main &&
-      { at: writtenAt(`${mark}.started`), main: { pid: main.pid, startTime: main.startTime } },
+    started: main && { at: writtenAt(`${mark}.started`), main },
     failure: failure?.trimEnd() || undefined,
     exit: parseExit(exit, `${mark}.exit`),
   };

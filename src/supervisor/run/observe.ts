@@ -1,10 +1,9 @@
 /** Observes a run: what its launcher wrote, and which of its processes live. */
 import type { Confinement } from "../confinement/confinement.ts";
-import type { RunRef } from "../types.ts";
 import { type Layout, markPath } from "../layout.ts";
 import { hasExited, type LauncherMarks, readMarks } from "./launcher-marks.ts";
 import { isAlive } from "../processes.ts";
-import type { Run, RunView } from "../types.ts";
+import type { Run, RunRef, RunView } from "../types.ts";
 import { withoutExecProcesses } from "./exec-processes.ts";
 
 export interface ObserveDeps {

@@ -4,7 +4,6 @@ import { dirname } from "node:path";
 import process from "node:process";
 import { FileTimeoutError, inQueue } from "../../lib/deadlines/deadlines.ts";
 import { capsOf, type CapsState, type Confinement } from "../confinement/confinement.ts";
-import { type RunRef } from "../types.ts";
 import {
   cancelRun,
   type LaunchDeps,
@@ -31,8 +30,7 @@ import { keyOf } from "../../api/names.ts";
 import { signalProcess } from "../processes.ts";
 import type { RunEffects, StartResult } from "./effects.ts";
 import { refOf, runsOf } from "../run-ref.ts";
-import { StartError } from "../types.ts";
-import type { AppRecord, Run, StartProblem } from "../types.ts";
+import { type AppRecord, type Run, type RunRef, StartError, type StartProblem } from "../types.ts";
 
 /** How long after the end of the last process a launcher may take to write its exit mark. */
 const exitMarkMs = 5000;
