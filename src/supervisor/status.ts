@@ -22,7 +22,6 @@ export interface Measured {
 
 export interface StatusInput {
   record: AppRecord;
-  ready: boolean;
   caps?: CapsState;
   measured?: Measured;
 }
@@ -31,7 +30,7 @@ export interface StatusInput {
  * Reports whether an app is ready: it runs, and its readiness or startup probe, if it has one, has passed. A run of what the spec
  * said before is about to be stopped, so it does not count.
  */
-export function isReady({ phase, run, app }: AppRecord): boolean {
+function isReady({ phase, run, app }: AppRecord): boolean {
   if (isOutdated({ run, app })) return false;
   const probed = app.spec.readinessProbe ?? app.spec.startupProbe;
   return phase === "Running" && (!probed || run?.ready === true);
@@ -66,11 +65,12 @@ export function holderOf({ app, run, hold, heldBy }: AppRecord, node: string): s
 }
 
 /** Builds the whole status; conditions carry no times yet, see `withTransitions`. */
-export function statusOf({ record: known, ready, caps, measured }: StatusInput): NCAppStatus {
+export function statusOf({ record: known, caps, measured }: StatusInput): NCAppStatus {
   const record: AppRecord = endedBefore(known)
     ? { ...known, phase: "Pending", reason: "", message: "" }
     : known;
   const { run, app } = record;
+  const ready = isReady(record);
   const lives = record.phase === "Running" || record.phase === "Stopping";
   const restart = app.metadata.annotations?.[annotations.restartedAt];
   const pid = lives && run ? statusPid(run) : undefined;

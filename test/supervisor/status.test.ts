@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
-import { holderOf, isPassing, isReady, statusOf, withTransitions } from "../../src/supervisor/status.ts";
+import { holderOf, isPassing, statusOf, withTransitions } from "../../src/supervisor/status.ts";
 import { appWith, killCounts, recordWith, runOf, start } from "./fixtures.ts";
 
 const measured = {
@@ -23,7 +23,7 @@ test("a running app shows its process, its use with one decimal, and its OOM kil
     oomKills: 2,
     restarts: 1,
   });
-  const status = statusOf({ record, ready: true, caps: { enforced: true }, measured });
+  const status = statusOf({ record, caps: { enforced: true }, measured });
   assert.deepEqual(
     [
       status.pid,
@@ -42,26 +42,25 @@ test("a running app shows its process, its use with one decimal, and its OOM kil
 test("a run whose script has ended shows a process that lives", () => {
   const app = appWith();
   const record = recordWith({ app, phase: "Running", run: runOf(app, { survivor: 102 }) });
-  assert.equal(statusOf({ record, ready: true }).pid, 102);
+  assert.equal(statusOf({ record }).pid, 102);
 });
 
 test("an invalid edit is in the message and the generation; phase, readiness and its condition are as before", () => {
   const app = appWith();
   app.metadata.generation = 2;
   const record = recordWith({ app, phase: "Running", reason: "Running", run: runOf(app) });
-  const before = statusOf({ record, ready: true });
-  const status = statusOf({ record: { ...record, invalidEdit: "spec.cpuPCT: 200" }, ready: true });
+  const before = statusOf({ record });
+  const status = statusOf({ record: { ...record, invalidEdit: "spec.cpuPCT: 200" } });
   const message = "InvalidSpec: spec.cpuPCT: 200; the last valid spec stays in force";
   assert.deepEqual(status, { ...before, message });
   assert.equal(status.observedGeneration, 2);
   const waiting = recordWith({ message: "spec.suspend is true", invalidEdit: "spec.cpuPCT: 200" });
-  assert.equal(statusOf({ record: waiting, ready: false }).message, `spec.suspend is true; ${message}`);
+  assert.equal(statusOf({ record: waiting }).message, `spec.suspend is true; ${message}`);
 });
 
 test("an app that waits shows no process and no use", () => {
   const status = statusOf({
     record: recordWith({ phase: "BackOff", reason: "Error" }),
-    ready: false,
     measured,
   });
   assert.deepEqual([status.pid, status.cpuPCT, status.startTime], [undefined, undefined, undefined]);
@@ -70,7 +69,7 @@ test("an app that waits shows no process and no use", () => {
 test("a scheduled app shows when a run last completed, another app does not", () => {
   const lastSuccess = "2030-01-01T00:00:00Z";
   const shown = (spec: NCAppSpec) =>
-    statusOf({ record: recordWith({ app: appWith(spec), lastSuccess }), ready: false }).lastSuccess;
+    statusOf({ record: recordWith({ app: appWith(spec), lastSuccess }) }).lastSuccess;
   assert.deepEqual([shown({ schedule: "@daily" }), shown({})], [lastSuccess, undefined]);
 });
 
@@ -79,9 +78,7 @@ test("limits that cannot be enforced are a condition with the exact cause", () =
     reason: "LimitsUnavailable",
     message: "cpuPCT 20 cannot be enforced: no cgroup v2",
   });
-  const condition = statusOf({ record, ready: false }).conditions?.find(({ type }) =>
-    type === "LimitsEnforced"
-  );
+  const condition = statusOf({ record }).conditions?.find(({ type }) => type === "LimitsEnforced");
   assert.deepEqual([condition?.status, condition?.message], ["False", record.message]);
 });
 
@@ -89,18 +86,17 @@ test("an app without caps says what its node cannot do without cgroups", () => {
   const message = "no cgroup v2; a process may be lost";
   const caps = { enforced: false, reason: "LimitsUnavailable", message } as const;
   const record = recordWith({ phase: "Running" });
-  const condition = statusOf({ record, ready: true, caps }).conditions?.find(({ type }) =>
-    type === "LimitsEnforced"
-  );
+  const condition = statusOf({ record, caps }).conditions?.find(({ type }) => type === "LimitsEnforced");
   assert.deepEqual([condition?.status, condition?.reason, condition?.message], ["True", "NoLimits", message]);
 });
 
 test("a condition keeps the time of its last change", () => {
-  const record = recordWith({ phase: "Running" });
-  const first = withTransitions(statusOf({ record, ready: false }), undefined, 1000);
-  const same = withTransitions(statusOf({ record, ready: false }), first.conditions, 9000);
-  const changed = withTransitions(statusOf({ record, ready: true }), same.conditions, 9000);
-  const corrected = withTransitions(statusOf({ record, ready: true }), changed.conditions, 5000);
+  const unready = statusOf({ record: recordWith({ phase: "Starting" }) });
+  const ready = statusOf({ record: recordWith({ phase: "Running" }) });
+  const first = withTransitions(unready, undefined, 1000);
+  const same = withTransitions(unready, first.conditions, 9000);
+  const changed = withTransitions(ready, same.conditions, 9000);
+  const corrected = withTransitions(ready, changed.conditions, 5000);
   const times = (status: typeof first) =>
     status.conditions?.map(({ lastTransitionTime }) => lastTransitionTime);
   assert.deepEqual(times(same), ["1970-01-01T00:00:01Z", "1970-01-01T00:00:01Z"]);
@@ -126,14 +122,17 @@ test("holderOf() is the node while a run exists or may start, empty after a dele
 test("a run of an earlier spec is not ready, although it still runs; a restart that was requested is reported", () => {
   const app = appWith({ shellFile: "/opt/v1.sh" });
   const record = recordWith({ app, phase: "Running", run: runOf(app) });
-  assert.equal(isReady(record), true);
-  assert.equal(isReady({ ...record, app: appWith({ shellFile: "/opt/v1.sh", cpuPCT: "50" }) }), true);
-  assert.equal(isReady({ ...record, app: appWith({ shellFile: "/opt/v2.sh" }) }), false);
+  assert.equal(statusOf({ record }).ready, true);
+  assert.equal(
+    statusOf({ record: { ...record, app: appWith({ shellFile: "/opt/v1.sh", cpuPCT: "50" }) } }).ready,
+    true,
+  );
+  assert.equal(statusOf({ record: { ...record, app: appWith({ shellFile: "/opt/v2.sh" }) } }).ready, false);
   const restarted = appWith({ shellFile: "/opt/v1.sh" });
   restarted.metadata.annotations = { "app.example.com/restartedAt": "now" };
-  assert.equal(isReady({ ...record, app: restarted }), false);
-  assert.equal(statusOf({ record, ready: true }).observedRestartedAt, undefined);
-  assert.equal(statusOf({ record: { ...record, app: restarted }, ready: true }).observedRestartedAt, "now");
+  assert.equal(statusOf({ record: { ...record, app: restarted } }).ready, false);
+  assert.equal(statusOf({ record }).observedRestartedAt, undefined);
+  assert.equal(statusOf({ record: { ...record, app: restarted } }).observedRestartedAt, "now");
 });
 
 test("how a run of an earlier spec failed is not shown with the generation of the new one", () => {
@@ -141,12 +140,12 @@ test("how a run of an earlier spec failed is not shown with the generation of th
   const lastHash = runOf(app).hash;
   for (const phase of ["BackOff", "Failed", "Succeeded"] as const) {
     const record = recordWith({ app, phase, reason: "Error", message: "status 1", lastHash });
-    assert.equal(statusOf({ record, ready: false }).phase, phase);
+    assert.equal(statusOf({ record }).phase, phase);
     const changed = { ...record, app: appWith({ shellFile: "/opt/v2.sh" }) };
-    const status = statusOf({ record: changed, ready: false });
+    const status = statusOf({ record: changed });
     assert.deepEqual([status.phase, status.reason, status.message], ["Pending", "", ""]);
     const capped = { ...record, app: appWith({ shellFile: "/opt/v1.sh", cpuPCT: "5" }) };
-    assert.equal(statusOf({ record: capped, ready: false }).phase, phase);
+    assert.equal(statusOf({ record: capped }).phase, phase);
   }
 });
 

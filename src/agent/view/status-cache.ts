@@ -4,7 +4,7 @@
  */
 import type { NCAppStatus } from "../../api/types.ts";
 import type { CapsState } from "../../supervisor/confinement/confinement.ts";
-import { isReady, type Measured, statusOf, withTransitions } from "../../supervisor/status.ts";
+import { type Measured, statusOf, withTransitions } from "../../supervisor/status.ts";
 import type { SupervisedApp } from "../../supervisor/supervisor.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
 import type { Meter } from "./meter.ts";
@@ -38,8 +38,7 @@ export function createStatusCache({ meter, bootId, now = Date.now }: StatusCache
       if (before && before.record === record && before.caps === caps && before.measured === measured) {
         return before.status;
       }
-      const shown = sinceBoot(record, bootId);
-      const plain = statusOf({ record: shown, ready: isReady(shown), caps, measured });
+      const plain = statusOf({ record: sinceBoot(record, bootId), caps, measured });
       const status = withTransitions(plain, before?.status.conditions, now());
       entries.set(key, { record, caps, measured, status });
       return status;

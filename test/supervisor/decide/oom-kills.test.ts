@@ -27,7 +27,7 @@ const measured = {
   processes: 1,
   kills: killCounts(1),
 };
-const shown = (record: AppRecord) => statusOf({ record, ready: true, measured }).oomKills;
+const shown = (record: AppRecord) => statusOf({ record, measured }).oomKills;
 
 test("a kill of one process is counted once, for the run that ends after it, not for the next", () => {
   const begun = twoRuns("Process");
@@ -106,7 +106,7 @@ test("the count never goes back when the policy changes", () => {
   const running = { ...step(started, { view: viewWith() }) };
   const kills = { cgroup: "app", processes: 5, groups: 0 };
   const shownWith = (record: AppRecord, kills: KillCounts) =>
-    statusOf({ record, ready: true, measured: { ...measured, kills } }).oomKills;
+    statusOf({ record, measured: { ...measured, kills } }).oomKills;
   assert.equal(shownWith(running, kills), 5);
   const changed = {
     ...running,
