@@ -9,7 +9,6 @@ export interface Hardware {
   manufacturer: string;
   model: string;
   cpu: string;
-  virtual: boolean;
 }
 
 export async function readHardware(): Promise<Hardware> {
@@ -26,7 +25,6 @@ export async function readHardware(): Promise<Hardware> {
     manufacturer: system.manufacturer.trim(),
     model: system.model.trim(),
     cpu: `${cpu.manufacturer} ${cpu.brand}`.trim(),
-    virtual: system.virtual,
   };
 }
 

@@ -84,7 +84,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const { kubeletPort = () => undefined, onNode = () => {} } = options;
   const registration = client && createRegistration({ client, node, mode, log, now });
   let usage: NodeUsage | undefined;
-  let pressures = noPressure(steady());
+  let pressures = noPressure;
   let hardware: Hardware | undefined;
   let pictured = "";
   let picturedAt = -Infinity;

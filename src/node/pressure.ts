@@ -10,8 +10,6 @@ export type Resource = "memory" | "disk" | "pid";
 
 export interface PressureState {
   active: boolean;
-  /** When `active` last changed. */
-  since: number;
   /** Since when there is enough again. */
   reliefSince?: number;
   /** It is short at this moment; `active` stays on for a while after that. */
@@ -35,10 +33,9 @@ const relief = 1.5;
 /** How long there must be enough before pressure ends. */
 const holdMs = 60_000;
 
-export function noPressure(now: number): Pressures {
-  const calm: PressureState = { active: false, short: false, since: now, message: "" };
-  return { memory: calm, disk: calm, pid: calm };
-}
+const calm: PressureState = { active: false, short: false, message: "" };
+
+export const noPressure: Pressures = { memory: calm, disk: calm, pid: calm };
 
 export function stepPressure(before: Pressures, usage: NodeUsage, now: number): Pressures {
   return {
@@ -54,14 +51,12 @@ export function memoryThreshold(totalBytes: number): number {
 }
 
 function step(before: PressureState, { level, message }: Verdict, now: number): PressureState {
-  if (level === "short") {
-    return { active: true, short: true, since: before.active ? before.since : now, message };
-  }
+  if (level === "short") return { active: true, short: true, message };
   if (!before.active) return before;
   if (level === "between") return { ...before, short: false, reliefSince: undefined };
   const reliefSince = before.reliefSince ?? now;
   if (now - reliefSince < holdMs) return { ...before, short: false, reliefSince };
-  return { active: false, short: false, since: now, message: "" };
+  return calm;
 }
 
 function judgeMemory(usage: NodeUsage): Verdict {

@@ -44,7 +44,7 @@ test("parsePublished() does not guess values that are missing or not numbers", (
 
 test("activePressures() names what is short", () => {
   const state = stepPressure(
-    noPressure(start),
+    noPressure,
     { ...calmUsage, memoryAvailableBytes: 1, threads: 1e9 },
     start,
   );

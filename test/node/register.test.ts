@@ -94,7 +94,7 @@ test("syncOnce() writes pressure and readiness at once, and the time of the chan
   const { registration, pass, node } = setUp();
   await registration.syncOnce(picture);
   pass(1000);
-  const pressures = stepPressure(noPressure(start), { ...calmUsage, memoryAvailableBytes: 1 << 20 }, start);
+  const pressures = stepPressure(noPressure, { ...calmUsage, memoryAvailableBytes: 1 << 20 }, start);
   await registration.syncOnce({
     ...picture,
     pressures,
@@ -200,7 +200,6 @@ test("syncOnce() writes the hardware once it is known", async () => {
     manufacturer: "Raspberry Pi Foundation",
     model: "4B",
     cpu: "ARM Cortex-A72",
-    virtual: false,
   };
   await registration.syncOnce({ ...picture, hardware });
   assert.deepEqual(node().metadata?.annotations, {

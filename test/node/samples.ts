@@ -49,6 +49,6 @@ export const picture: NodePicture = {
   facts,
   reserved: { cpuPCT: 10, memPCT: 5 },
   diskBytes: 100 * gibibyte,
-  pressures: noPressure(start),
+  pressures: noPressure,
   ready: { ready: true, message: "all is well" },
 };

@@ -53,7 +53,6 @@ export interface LaunchDeps {
   /** Creates the folder of the run, with a copy of the app's record: a lost record is recovered from it. */
   saveRecord: (runFolder: string) => void;
   log: Logger;
-  now?: () => number;
   /** Downloads a URL to a local file and checks its digest. */
   fetchScript: (url: string, sha256: string | undefined, signal: AbortSignal) => Promise<string>;
   limitFiles: LimitFiles;
