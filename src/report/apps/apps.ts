@@ -7,8 +7,8 @@
  * more, and the earlier events with the times at which they happened.
  * Caveat: only the last ten events of an app without a mirror are kept.
  *
- * An agent that does not act for its node writes nothing. Until that is decided, it writes events: what it finds when it starts has
- * happened in any case.
+ * Status, events, mirrors and Pods are written only while this agent acts for its node; events also until that is decided: what it
+ * finds when it starts has happened in any case.
  */
 import { isMirrorOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
