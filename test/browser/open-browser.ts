@@ -6,7 +6,7 @@
  * for what takes a second.
  */
 import { type Browser, chromium, type Page } from "playwright-core";
-import { findChromium, skipUnless } from "../harness/parts.ts";
+import { findProgram, skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
 
 export type { Page };
@@ -17,7 +17,7 @@ export interface PageOptions {
   ignoreHTTPSErrors?: boolean;
 }
 
-const found = findChromium();
+const found = findProgram("chromium");
 const patienceMs = 180_000;
 const flags = [
   ..."--no-sandbox --disable-gpu --disable-quic --no-first-run".split(" "),

@@ -12,11 +12,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { pipeline } from "node:stream/promises";
 import { must } from "../../tools/command.ts";
+import { currentVersion } from "./kubernetes-version.ts";
 
-/** An archive of a release: its digests are in the changelog of Kubernetes. Raise the version in install-parts.sh and parts.ts too. */
+/** An archive of a release: its digests are in the changelog of Kubernetes. */
 export type Release = { url: string; sha512: string };
 
-const site = "https://dl.k8s.io/v1.36.4";
+const site = `https://dl.k8s.io/v${currentVersion}`;
 const releases: Record<string, Release> = {
   x64: {
     url: `${site}/kubernetes-server-linux-amd64.tar.gz`,

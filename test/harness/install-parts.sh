@@ -25,8 +25,7 @@ CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 NODE=$CHECKOUT/node_modules/.bin/node
 # Part of the paths in parts.ts too: raise both when the recipe changes.
 CONTROL_PLANE=$CACHE/control-plane-1.20.2-4
-# The version in download-kubernetes.ts too.
-CURRENT_VERSION=1.36.4
+CURRENT_VERSION=$(sed -n 's/^export const currentVersion = "\(.*\)";$/\1/p' "$CHECKOUT/test/harness/kubernetes-version.ts")
 CURRENT_CONTROL_PLANE=$CACHE/control-plane-$CURRENT_VERSION
 SYSTEMD_DISK=$CACHE/systemd-bookworm-3.img
 OPENRC_DISK=$CACHE/openrc-bookworm-1.img

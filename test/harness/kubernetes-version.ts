@@ -1,4 +1,7 @@
-/** Features of an API server by its version: the tests run against old and current ones. */
+/** The current version of Kubernetes, and what an API server of a version has: the tests run against old and current ones. */
+
+/** The version that tests run on; its digests are in download-kubernetes.ts. `install-parts.sh` reads this line. */
+export const currentVersion = "1.36.4";
 
 /** A version as `/version` returns it. */
 export type KubernetesVersion = { major: number; minor: number; gitVersion: string };

@@ -11,6 +11,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { findDelegatedCgroup } from "./delegated-cgroup.ts";
 import { chooseKernel, type Kernel, type KernelFeature, listKernels } from "./kernels.ts";
+import { currentVersion } from "./kubernetes-version.ts";
 
 /** The parts that a test may need: see `install-parts.sh`. */
 export type Part =
@@ -23,6 +24,9 @@ export type Part =
   | "compilers"
   | "shells"
   | "tmux";
+
+/** Parts that are made of programs. */
+export type ProgramPart = Exclude<Part, "control-plane" | "guest" | "systemd-guest">;
 
 /** A missing part, and why. */
 export type Missing = { missing: string };
@@ -45,9 +49,6 @@ export type SystemdGuestParts = { kernel: Kernel; disks: Record<InitSystem, stri
 /** What starts the services of a Debian machine. */
 export type InitSystem = "systemd" | "openrc";
 
-/** A program that is a part by itself. */
-export type ProgramPart = { path: string };
-
 /** The folder of the checkout. */
 export const checkout = fileURLToPath(new URL("../../", import.meta.url)).replace(/\/$/, "");
 
@@ -68,18 +69,8 @@ export function findPart(part: Part, env = process.env): object | Missing {
       return findGuest(env);
     case "systemd-guest":
       return findSystemdGuest(env);
-    case "chromium":
-      return findChromium(env);
-    case "promtool":
-      return findPromtool(env);
-    case "fuse":
-      return findFuse(env);
-    case "compilers":
-      return findCompilers(env);
-    case "tmux":
-      return findTmux(env);
-    case "shells":
-      return findShells(env);
+    default:
+      return findProgram(part, env);
   }
 }
 
@@ -92,8 +83,8 @@ export function skipUnlessControllers(env = process.env): string | false {
   return absent ? `the control plane of ${apiServer} has no ${absent}` : false;
 }
 
-/** The versions of the control planes that `install-parts.sh` puts into the cache, newest first; raise both together. */
-const installedVersions = ["1.36.4", "1.20.2-4"];
+/** The versions of the control planes that `install-parts.sh` puts into the cache, newest first. */
+const installedVersions = [currentVersion, "1.20.2-4"];
 
 /** Returns the folders of the control planes in the cache, newest first. */
 export function controlPlaneFolders(env = process.env): string[] {
@@ -175,42 +166,34 @@ function findKernel(env: NodeJS.ProcessEnv, features: KernelFeature[] = []): Ker
   return chooseKernel(listKernels(cacheDir(env)), { version, features });
 }
 
-/** The browser that `CHROMIUM` names, else the one of the machine. */
-export function findChromium(env = process.env): ProgramPart | Missing {
-  const path = env.CHROMIUM ? executable(env.CHROMIUM) : onPath("chromium", env);
-  return path ? { path } : missing("chromium", `no ${env.CHROMIUM || "chromium on the PATH"}`);
-}
+/**
+ * The programs of a part that is made of programs: one that a variable names, else that of the cache, else those of the machine. The first
+ * one is run.
+ */
+const programs: Record<ProgramPart, { names: string[]; variable?: string; cached?: string }> = {
+  chromium: { names: ["chromium"], variable: "CHROMIUM" },
+  promtool: { names: ["promtool"], variable: "PROMTOOL", cached: "promtool-bookworm-1" },
+  fuse: { names: ["bindfs", "fusermount3"] },
+  // With musl for the launcher, with sanitizers for its tests.
+  compilers: { names: ["musl-gcc", "cc"] },
+  shells: { names: ["zsh", "fish"] },
+  tmux: { names: ["tmux"] },
+};
 
-/** The checker that `PROMTOOL` names, else the one in the cache, else that of the machine. */
-export function findPromtool(env = process.env): ProgramPart | Missing {
-  const unpacked = join(cacheDir(env), "promtool-bookworm-1");
-  const path = env.PROMTOOL ? executable(env.PROMTOOL) : executable(unpacked) ?? onPath("promtool", env);
-  return path ? { path } : missing("promtool", `no ${env.PROMTOOL || unpacked}`);
-}
-
-/** A FUSE file system that shows another folder. */
-export function findFuse(env = process.env): ProgramPart | Missing {
-  const path = onPath("bindfs", env);
-  if (!path || !onPath("fusermount3", env)) return missing("fuse", "no bindfs or fusermount3 on the PATH");
-  return { path };
-}
-
-/** The compilers of the native launcher for this machine: with musl for the launcher, with sanitizers for its tests. */
-export function findCompilers(env = process.env): ProgramPart | Missing {
-  const path = onPath("musl-gcc", env);
-  return path && onPath("cc", env) ? { path } : missing("compilers", "no musl-gcc or cc on the PATH");
-}
-
-/** A real terminal that tests type into and read from. */
-export function findTmux(env = process.env): ProgramPart | Missing {
-  const path = onPath("tmux", env);
-  return path ? { path } : missing("tmux", "no tmux on the PATH");
-}
-
-/** The shells beside bash that commands are completed in. */
-export function findShells(env = process.env): ProgramPart | Missing {
-  const path = onPath("zsh", env);
-  return path && onPath("fish", env) ? { path } : missing("shells", "no zsh or fish on the PATH");
+/** Finds a part that is made of programs. */
+export function findProgram(part: ProgramPart, env = process.env): { path: string } | Missing {
+  const { names, variable = "", cached } = programs[part];
+  const [named, unpacked] = [env[variable], cached && join(cacheDir(env), cached)];
+  if (named) {
+    const path = executable(named);
+    return path ? { path } : missing(part, `no ${named}`);
+  }
+  const kept = unpacked && executable(unpacked);
+  if (kept) return { path: kept };
+  const found = names.map((name) => onPath(name, env));
+  return found.every((path) => path !== undefined)
+    ? { path: found[0]! }
+    : missing(part, `no ${unpacked ?? `${names.join(" or ")} on the PATH`}`);
 }
 
 /** Where parts are kept, outside every checkout. */
@@ -229,7 +212,8 @@ function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
   return folders.map((folder) => executable(join(folder || ".", name))).find((path) => path);
 }
 
-function executable(path: string): string | undefined {
+/** Returns the path if a program is there. */
+export function executable(path: string): string | undefined {
   try {
     accessSync(path, constants.X_OK);
     return statSync(path).isFile() ? path : undefined;

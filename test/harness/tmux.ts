@@ -10,7 +10,7 @@ import process from "node:process";
 import { promisify } from "node:util";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
-import { findTmux } from "./parts.ts";
+import { findProgram } from "./parts.ts";
 
 const run = promisify(execFile);
 
@@ -30,7 +30,7 @@ export async function openTmux(
   { columns = 80, rows = 24, env = {} }: { columns?: number; rows?: number; env?: Record<string, string> } =
     {},
 ): Promise<TmuxTerminal> {
-  const found = findTmux();
+  const found = findProgram("tmux");
   if ("missing" in found) throw new Error(found.missing);
   const temp = tempFolder();
   const own = ["-S", join(temp.path, "tmux.sock"), "-f", "/dev/null"];

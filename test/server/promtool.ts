@@ -1,9 +1,9 @@
 /** Runs promtool of Prometheus. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { findPromtool, skipUnless } from "../harness/parts.ts";
+import { findProgram, skipUnless } from "../harness/parts.ts";
 
-const found = findPromtool();
+const found = findProgram("promtool");
 
 /** Why there is none here, or false. */
 export const noPromtool: string | false = skipUnless("promtool");

@@ -1,10 +1,10 @@
 /** Installs a real part by test/harness/install-parts.sh, where that is possible. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
+import { executable } from "../../test/harness/parts.ts";
 import { checkout } from "../checkout.ts";
 import { endGroup } from "./process-group.ts";
 
@@ -20,7 +20,10 @@ export interface InstallOptions {
 /** Returns why nothing can be installed here; undefined if it can. */
 export function whyNotInstall(env = process.env, uid = process.getuid?.()): string | undefined {
   if (uid !== 0) return "that takes root";
-  return onPath("apt-get", env) ? undefined : "there is no apt-get here";
+  const folders = (env.PATH ?? "").split(delimiter);
+  return folders.some((folder) => executable(join(folder, "apt-get")))
+    ? undefined
+    : "there is no apt-get here";
 }
 
 /** Installs a part, if it is not there; returns the last lines of errors if that failed, the reason as the last. */
@@ -39,15 +42,4 @@ export async function installPart(
   signal.removeEventListener("abort", stop);
   if (code === 0) return undefined;
   return errors.length > 0 ? errors : [`install-parts.sh ended with ${ended ?? `code ${code}`}`];
-}
-
-function onPath(name: string, env: NodeJS.ProcessEnv): boolean {
-  return (env.PATH ?? "").split(delimiter).some((folder) => {
-    try {
-      accessSync(join(folder, name), constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
 }
