@@ -8,7 +8,6 @@ import { after, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { guestKind, inGuest } from "../harness/guest.ts";
-import { asTree } from "../harness/guest-report.ts";
 import { runTestsInGuest } from "../harness/guest-tests.ts";
 import { checkout, findGuest, skipUnless } from "../harness/parts.ts";
 import { machineId } from "../harness/kernels.ts";
@@ -27,11 +26,6 @@ process.env.TMPDIR = temp;
 runTestsInGuest(["test/guest/inside/harness.ts"]);
 
 describe("inGuest()", { skip }, () => {
-  test("returns the code 0 and both output streams in order", async () => {
-    const result = await inGuest("echo one; echo two >&2; echo three");
-    assert.deepEqual(result, { code: 0, output: "one\ntwo\nthree\n", timedOut: false });
-  });
-
   test("returns another code, all of a long output, and files written to the share", async () => {
     const share = await mkdtemp(join(temp, "share-"));
     const script = 'seq 200000; echo "$GREETING" >"$SHARE/file"; sleep 600 & exit 7';
@@ -149,25 +143,6 @@ describe("runTestsInGuest()", () => {
     }
     assert.match(output, /'seen' !== 'wanted'/);
     assert.match(output, /# fail 3\n/); // the test, its group, and the guest's own
-  });
-
-  test("reads nested results into a tree", () => {
-    const lines = [["a", 1], ["b", 2], ["c", 1], ["top", 0], ["second", 0]]
-      .map(([name, nesting]) => JSON.stringify({ name, nesting, passed: true }));
-    const names = (results: ReturnType<typeof asTree>): unknown[] =>
-      results.map((result) => [result.name, names(result.subtests)]);
-    assert.deepEqual(names(asTree(lines.join("\n"))), [["top", [["a", []], ["c", [["b", []]]]]], [
-      "second",
-      [],
-    ]]);
-  });
-
-  test("gives each note of a guest to the test before it", () => {
-    const lines = [{ name: "inner", nesting: 1 }, { note: "of inner" }, { name: "outer", nesting: 0 }, {
-      note: "of outer",
-    }];
-    const [outer] = asTree(lines.map((line) => JSON.stringify(line)).join("\n"));
-    assert.deepEqual([outer?.notes, outer?.subtests[0]?.notes], [["of outer"], ["of inner"]]);
   });
 });
 

@@ -43,7 +43,7 @@ export async function replayReport(
 }
 
 /** Parses the report into a tree: the more deeply nested lines right before a test are its subtests. */
-export function asTree(report: string): Result[] {
+function asTree(report: string): Result[] {
   const open: Result[][] = [];
   let last: Result | undefined;
   for (const line of report.split("\n").filter((line) => line !== "")) {

@@ -25,7 +25,7 @@ export const web: AppView = {
   },
 };
 
-export const emptyHistory: History = {
+const emptyHistory: History = {
   periodSeconds: 10,
   first: 0,
   last: -1,

@@ -2,36 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type EndedTest } from "../../tools/test/ended-test.ts";
 import { createDenoReader, createNodeReader } from "../../tools/test/read-output.ts";
-import { formatEnd, type SuiteResult } from "../../tools/test/report.ts";
 
 function ended(name: string, changes: Partial<EndedTest> = {}): EndedTest {
   return { name, file: "test/a.test.ts", result: "passed", ownMs: 1, counts: true, ...changes };
 }
-
-function suite(name: string, runtime: "Node" | "Deno", tests: EndedTest[]): SuiteResult {
-  const totals = { passed: tests.length, failed: 0, skipped: 0 };
-  const title = `${name} tests on ${runtime}`;
-  return { suite: { name, runtime, title }, line: `${title}: …`, totals, failures: [], tests };
-}
-
-test("formatEnd() repeats failures, names what was left out, and ends with the totals", () => {
-  const broken = suite("unit", "Node", [ended("a", { result: "failed" })]);
-  broken.totals = { passed: 0, failed: 1, skipped: 0 };
-  broken.failures = ["  FAIL  a"];
-  const lines = formatEnd([broken, suite("unit", "Deno", [ended("a")])], ["install: takes its name"]).split(
-    "\n",
-  );
-  assert.deepEqual(lines.filter((line) => line !== ""), [
-    "== failed: unit tests on Node: …",
-    "  FAIL  a",
-    "== not run",
-    "    all  install: takes its name",
-    "== totals",
-    "unit tests on Node: …",
-    "unit tests on Deno: …",
-    "1 passed, 1 failed, 0 skipped",
-  ]);
-});
 
 test("createDenoReader() reads tests with their file, time and result, and a failure of a subtest once", () => {
   const lines = [

@@ -5,9 +5,7 @@ import { test } from "node:test";
 import { checkout } from "../../tools/checkout.ts";
 import { maySkip } from "../../tools/test/allowed-skips.ts";
 import { dependentsOf } from "../../tools/test/changed.ts";
-import { collectFailures } from "../../tools/test/failures.ts";
 import { divide } from "../../tools/test/groups.ts";
-import { createDenoReader } from "../../tools/test/read-output.ts";
 import { runLanes } from "../../tools/test/run-lanes.ts";
 import {
   allowedCpus,
@@ -21,14 +19,7 @@ import {
   suiteNames,
   suiteOf,
 } from "../../tools/test/suites.ts";
-import { formatTotals, parseDenoTotals, parseTotals } from "../../tools/test/totals.ts";
-
-test("parseTotals() reads the output of formatTotals(), and nothing else", () => {
-  const totals = { passed: 12, failed: 1, skipped: 3 };
-  assert.equal(formatTotals(totals), "12 passed, 1 failed, 3 skipped");
-  assert.deepEqual(parseTotals(formatTotals(totals)), totals);
-  assert.equal(parseTotals("unit: 12 passed, 1 failed, 3 skipped"), undefined);
-});
+import { parseDenoTotals } from "../../tools/test/totals.ts";
 
 test("parseDenoTotals() counts steps as tests", () => {
   const lines = {
@@ -57,23 +48,6 @@ test("divide() puts every file in one group, returns no empty groups, and moves 
   assert.deepEqual(more.map((group) => group.filter((file) => file !== "test/a.test.ts")), groups);
   assert.deepEqual(divide(["a"], 4), [["a"]]);
   assert.deepEqual(divide([], 4), []);
-});
-
-test("createDenoReader() keeps the totals of an interrupted run, and shows which tests are open", () => {
-  const lines = [
-    "./dist/test/unit-1.mjs => it works ... ok (3ms)",
-    "./dist/test/unit-1.mjs => a suite ... it is left out ... ignored (0ms)",
-    "./dist/test/unit-2.mjs => it breaks ... FAILED (3ms)",
-    "",
-    "SIGINT The following tests were pending:",
-    "",
-    "it hangs => ./test/a.test.ts:3:1",
-  ];
-  const readings = lines.map(createDenoReader());
-  const shown = ["broken", "broken", "always", "broken", "always", "always", "always"];
-  assert.deepEqual(readings.map((reading) => reading.shown), shown);
-  assert.deepEqual(readings[4]!.totals, { passed: 1, failed: 2, skipped: 1 });
-  assert.equal(readings[1]!.ended?.name, "a suite > it is left out");
 });
 
 test("dependentsOf() follows imports to every file that uses a changed file", () => {
@@ -161,37 +135,6 @@ test("allowedCpus() reads single CPUs and ranges", () => {
   assert.deepEqual(allowedCpus(status("0-1")), [0, 1]);
   assert.deepEqual(allowedCpus(status("2,4-6,9")), [2, 4, 5, 6, 9]);
   assert.deepEqual(allowedCpus(""), []);
-});
-
-test("collectFailures() keeps each failure with its message, from Node and from Deno, and nothing else", () => {
-  const node = [
-    "  ok    it works  1.2s",
-    "  FAIL  it breaks  (test/a.test.ts)",
-    "        AssertionError: 1 is not 2",
-    "",
-    ...Array.from({ length: 40 }, (_, at) => `            at step ${at}`),
-    "  note  22 moments",
-    "FAIL  test/a.test.ts  1 of 2 failed, 1.3s",
-    "ok  test/b.test.ts  2 tests, 0.1s",
-  ];
-  const deno = [
-    " ERRORS ",
-    "",
-    "it breaks ... inside => ./test/a.test.ts:2:38",
-    "error: AssertionError: 1 is not 2",
-    "",
-    " FAILURES ",
-    "",
-    "it breaks ... inside => ./test/a.test.ts:2:38",
-    "error: Test failed",
-  ];
-  const kept = (lines: string[]) => {
-    const failures = collectFailures();
-    for (const line of lines) failures.hear(line);
-    return failures.lines;
-  };
-  assert.deepEqual(kept(node), [...node.slice(1, 3), ...node.slice(4, 16), node.at(-2)]);
-  assert.deepEqual(kept(deno), deno.slice(2, 4));
 });
 
 test("suiteOf() decides by the suffix, then by the folder, and defaults to the unit tests", () => {

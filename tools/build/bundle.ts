@@ -75,7 +75,7 @@ async function buildBoth(entry: string, output: string) {
  * Escapes the characters that esbuild leaves as they are, those in regular expressions. One of them is enough for V8 to store the
  * whole text with two bytes for each character, which costs an agent a megabyte and more.
  */
-export function escapeNonASCII(text: string): string {
+function escapeNonASCII(text: string): string {
   return text.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 

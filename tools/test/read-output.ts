@@ -66,7 +66,7 @@ function parseDenoTest(line: string, ownTime: ReturnType<typeof countOwnTime>): 
 }
 
 /** Parses the times of Deno in milliseconds: `519µs`, `12ms`, `1s`, `1m2s`. */
-export function parseDenoTime(text: string): number {
+function parseDenoTime(text: string): number {
   const units: Record<string, number> = { µs: 0.001, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
   return [...text.matchAll(/(\d+)(µs|ms|s|m|h)/g)].reduce(
     (sum, [, count, unit = ""]) => sum + Number(count) * units[unit]!,

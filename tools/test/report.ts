@@ -36,7 +36,7 @@ export function formatEnd(results: SuiteResult[], leftOut: string[]): string {
 const slowMs = 100;
 
 /** Returns the slowest tests of all suites, each with the time that its subtests do not explain. */
-export function slowestTests(results: SuiteResult[], count = 10): string[] {
+function slowestTests(results: SuiteResult[], count = 10): string[] {
   const slow = withTwins(results).filter(({ test }) => test.ownMs >= slowMs);
   return slow.sort((a, b) => b.test.ownMs - a.test.ownMs).slice(0, count).map(({ run, test, twin }) => {
     const seconds = (test.ownMs / 1000).toFixed(1).padStart(7);
@@ -45,7 +45,7 @@ export function slowestTests(results: SuiteResult[], count = 10): string[] {
 }
 
 /** Returns why tests were skipped, with their number, the most frequent reason first; a single test with its name. */
-export function skipReasons(results: SuiteResult[]): string[] {
+function skipReasons(results: SuiteResult[]): string[] {
   const skipped = withTwins(results).filter(({ test }) => test.result === "skipped");
   const groups = Map.groupBy(
     skipped,

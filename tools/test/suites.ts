@@ -151,7 +151,7 @@ export function runsOnDeno(file: string): boolean {
 }
 
 /** The test files of a suite. */
-export function testFiles(name: SuiteName): string[] {
+function testFiles(name: SuiteName): string[] {
   return globSync("test/**/*.test.ts", { cwd: checkout }).filter((file) => suiteOf(file) === name).sort();
 }
 
