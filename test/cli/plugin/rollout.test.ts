@@ -1,128 +1,29 @@
 import assert from "node:assert/strict";
-import type { ServerResponse } from "node:http";
 import { test } from "node:test";
 import { setAnnotations } from "../../../src/api/names.ts";
 import type { NCAppSet } from "../../../src/api/types.ts";
-import type { Io } from "../../../src/cli/command.ts";
-import { controllerRevisions, ncapps, ncappsets, resourcePath } from "../../../src/kube/resources.ts";
-import { FakeApi } from "../../kube/fake-api.ts";
-import { accept, line, withServer } from "../../kube/fake-server.ts";
-import { callPlugin } from "./call-plugin.ts";
-import { appOf, appSet, condition, revision, type SetChanges } from "./set-scene.ts";
+import { controllerRevisions, resourcePath } from "../../../src/kube/resources.ts";
+import type { FakeApi } from "../../kube/fake-api.ts";
+import { condition, createApi, path, revision, rollout, type SetChanges } from "./set-scene.ts";
 
-const path = resourcePath(ncappsets, { namespace: "shop", name: "web" });
+const pathOf = (name: string) => resourcePath(controllerRevisions, { namespace: "shop", name });
 
-function createApi(changes?: SetChanges): FakeApi {
-  const api = new FakeApi();
-  api.add(ncappsets, appSet(changes));
-  for (const item of [revision(1, "web-old"), revision(2, "web-new")]) api.add(controllerRevisions, item);
-  // A revision of another set.
-  const other = revision(7, "other-rev");
-  api.add(
-    controllerRevisions,
-    { ...other, metadata: { ...other.metadata, ownerReferences: [] } } as typeof other,
-  );
-  return api;
-}
-
-const rollout = (api: FakeApi, words: string[], io?: Partial<Io>) =>
-  withServer(api.answer, ({ url }) => callPlugin(url, ["rollout", ...words], io));
-
-/** Lets the watch of sets report these changes, one after the other. */
-function reportChanges(api: FakeApi, ...changes: SetChanges[]): void {
-  api.intercept = ({ path, query }) => {
-    if (query?.watch !== "true" || query.sendInitialEvents || !path.endsWith("/ncappsets")) return undefined;
-    const stored = api.get("/apis/app.example.com/v1alpha1/namespaces/shop/ncappsets/web");
-    const lines = changes.map((change, index) => {
-      const set: NCAppSet = appSet(change);
-      return line("MODIFIED", {
-        ...set,
-        metadata: {
-          ...set.metadata,
-          resourceVersion: String(Number(stored.metadata.resourceVersion) + 1 + index),
-        },
-      });
-    });
-    return (response: ServerResponse) => accept(response, ...lines);
-  };
-}
-
-const under = (updated: number, available = updated): SetChanges => ({
-  status: { updated, available, conditions: [condition("Progressing", "True", "RolloutInProgress")] },
-});
-const complete: SetChanges = {
-  status: {
-    updated: 3,
-    available: 3,
-    conditions: [condition("Progressing", "True", "RolloutComplete", "all is new")],
-  },
-};
-const stalled: SetChanges = {
-  status: {
-    failed: 1,
-    conditions: [
-      condition("Progressing", "False", "Stalled", "stopped"),
-      condition("Stalled", "True", "FailedApps", "the rollout of web-new was stopped: 1 app has failed"),
-    ],
-  },
-};
-
-test("status waits until the rollout is complete, with a line for each change", async () => {
-  const api = createApi(under(1));
-  reportChanges(api, under(2, 1), under(2, 1), under(2), complete);
-  const { code, stdout } = await rollout(api, ["status", "web"]);
-  assert.equal(code, 0);
-  assert.deepEqual(stdout.trim().split("\n"), [
-    "set shop/web: 1 of 3 apps are updated, 1 are available",
-    "set shop/web: 2 of 3 apps are updated, 1 are available",
-    "set shop/web: 2 of 3 apps are updated, 2 are available",
-    "set shop/web: complete: all is new",
+test("history lists the revisions of the set with state and cause, the oldest first, and shows the template of one", async () => {
+  const api = createApi();
+  api.touch(pathOf("web-new"), (revision) => {
+    revision.metadata.annotations = { "kubernetes.io/change-cause": "version 1.4" };
+  });
+  const { stdout } = await rollout(api, ["history", "web"]);
+  assert.deepEqual(stdout.replaceAll(/\d+[smhd](\d+h)? /g, "AGE ").replaceAll(/ +/g, " ").split("\n"), [
+    "REVISION NAME STATE AGE CHANGE-CAUSE",
+    "1 web-old current,stable AGE -",
+    "2 web-new update AGE version 1.4",
+    "",
   ]);
-});
-
-test("status on a terminal draws a bar in place", async () => {
-  const api = createApi(under(1));
-  reportChanges(api, complete);
-  const { stdout } = await rollout(api, ["status", "web"], { columns: 60 });
-  const drawn = stdout.split("\r\x1b[K").slice(1);
-  assert.equal(drawn[0], "set shop/web: [██████░░░░░░░░░░░░░░] 1/3 1 of 3 apps are up");
-  assert.equal(drawn.at(-1), "set shop/web: [████████████████████] 3/3 complete: all is new\n");
-});
-
-test("status of a rollout that stalls exits with 1 and names the nodes that fail, once", async () => {
-  const api = createApi(under(1));
-  api.add(ncapps, appOf("edge-1", "new", { phase: "BackOff", reason: "Error", message: "exit 1" }));
-  reportChanges(api, { status: { ...under(1).status, failed: 1 } }, stalled);
-  const { code, stdout } = await rollout(api, ["status", "web"]);
-  assert.equal(code, 1);
-  assert.equal(stdout.split("shop/web-edge-1 on edge-1: BackOff: Error: exit 1").length, 2);
-  assert.match(stdout, /\nset shop\/web: stalled: the rollout of web-new was stopped: 1 app has failed\n$/);
-});
-
-test("status gives up after --timeout, prints once with --watch=false, and ends with a deleted set", async () => {
-  const late = await rollout(createApi(under(1)), ["status", "web", "--timeout", "50ms"]);
-  assert.equal(late.code, 1);
-  assert.match(late.stderr, /timed out after 0\.05 s: set shop\/web: 1 of 3 apps are updated/);
-  const once = await rollout(createApi(under(1)), ["status", "web", "--watch=false"]);
-  assert.deepEqual([once.code, once.stdout.split("\n").length], [0, 2]);
-  assert.equal((await rollout(createApi(stalled), ["status", "web", "--watch=false"])).code, 1);
-
-  const api = createApi(under(1));
-  api.intercept = ({ path, query }) =>
-    query?.watch === "true" && !query.sendInitialEvents && path.endsWith("/ncappsets")
-      ? (response: ServerResponse) => accept(response, line("DELETED", { ...api.get(path + "/web") }))
-      : undefined;
-  const gone = await rollout(api, ["status", "web"]);
-  assert.equal(gone.code, 1);
-  assert.match(gone.stderr, /set shop\/web was deleted/);
-});
-
-test("history lists the revisions of the set, and shows the template of one", async () => {
-  const { stdout } = await rollout(createApi(), ["history", "web"]);
-  assert.match(stdout, /^REVISION +NAME +STATE/);
-  assert.deepEqual(stdout.match(/^\d+ +\S+/gm)?.map((row) => row.split(/ +/)[1]), ["web-old", "web-new"]);
   const one = await rollout(createApi(), ["history", "web", "--revision", "1"]);
   assert.match(one.stdout, /^spec:\n {2}shellFile: \/srv\/old\.sh$/m);
+  const none = await rollout(createApi({}, []), ["history", "web"]);
+  assert.equal(none.stdout, "set shop/web has no revisions yet.\n");
 });
 
 test("undo replaces the whole template, and keeps the rest of the spec", async () => {
@@ -190,8 +91,24 @@ test("pause, resume, restart and promote change the set", async () => {
   assert.equal(api.get(path).spec.template.spec.shellFile, "/srv/new.sh");
 });
 
+test("undo takes the newest revision that is not being rolled out, or the given one", async () => {
+  const revisions = [revision(1, "web-first"), revision(2, "web-old"), revision(3, "web-new")];
+  for (
+    const [words, shellFile] of [[[], "/srv/old.sh"], [["--to-revision", "1"], "/srv/first.sh"]] as const
+  ) {
+    const api = createApi({}, revisions);
+    assert.equal((await rollout(api, ["undo", "web", ...words])).code, 0);
+    assert.equal(api.get(path).spec.template.spec.shellFile, shellFile);
+  }
+});
+
 test("what cannot be done is refused with what to use instead", async () => {
-  const cases: [string[], number, RegExp][] = [
+  const canary: SetChanges = { spec: { update: { canary: { count: 1 } } } };
+  const paused: SetChanges = { spec: { paused: true } };
+  const promoted = { metadata: { annotations: { [setAnnotations.promote]: "web-new" } } };
+  const isStalled = [condition("Stalled", "True", "FailedApps", "1 app has failed")];
+  const odd = revision(1, "web-odd", { data: undefined });
+  const cases: [string[], number, RegExp, FakeApi?][] = [
     [[], 2, /rollout needs a verb; use status, history/],
     [["staus", "web"], 2, /no rollout "staus"; did you mean status\?/],
     [["status"], 2, /rollout status takes one set/],
@@ -203,10 +120,36 @@ test("what cannot be done is refused with what to use instead", async () => {
     [["status", "ncappset/wbe"], 1, /no NCAppSet shop\/wbe; did you mean web\?\n$/],
     [["status", "A/B/C"], 2, /"A\/B\/C" is not the name of a set/],
     [["resume", "web"], 1, /set shop\/web is not paused/],
+    [
+      ["pause", "web"],
+      1,
+      /shop\/web is paused already; '.* rollout resume shop\/web' continues/,
+      createApi(paused),
+    ],
+    [["restart", "web"], 1, /is paused, so nothing would restart/, createApi(paused)],
     [["undo", "web", "--to-revision", "7"], 1, /set shop\/web has no revision 7; there are: 1, 2/],
+    [["undo", "web", "--to-revision", "2"], 1, /set shop\/web has the template of revision 2 already/],
+    [["undo", "web"], 1, /set shop\/web has no earlier revision/, createApi({}, [revision(2, "web-new")])],
+    [["undo", "web"], 1, /ControllerRevision web-odd of set shop\/web has no template/, createApi({}, [odd])],
+    [["promote", "web"], 1, /set shop\/web cannot be promoted: it has no spec\.update\.canary/],
   ];
-  for (const [words, expected, message] of cases) {
-    const { code, stderr } = await rollout(createApi(), words);
+  const notPromoted: [SetChanges, RegExp][] = [
+    [
+      { status: { observedGeneration: 1 } },
+      /set shop\/web cannot be promoted: .*has not seen its last change/,
+    ],
+    [{ status: { stableRevision: "web-new" } }, /cannot be promoted: all apps have web-new already/],
+    [promoted, /cannot be promoted: .*was promoted already/],
+    [
+      { status: { conditions: isStalled } },
+      /cannot be promoted: 1 app has failed; to go back: '.* undo shop\/web'/,
+    ],
+  ];
+  for (const [changes, message] of notPromoted) {
+    cases.push([["promote", "web"], 1, message, createApi({ ...canary, ...changes })]);
+  }
+  for (const [words, expected, message, api = createApi()] of cases) {
+    const { code, stderr } = await rollout(api, words);
     assert.match(stderr, message);
     assert.equal(code, expected, stderr);
   }

@@ -1,10 +1,15 @@
 /** An NCAppSet with its revisions and apps on a fake API server, for the tests of `kubectl ncapp rollout`. */
 import { apiVersion, setKind, setLabels } from "../../../src/api/names.ts";
 import type { NCApp, NCAppSet, NCAppSetSpec, NCAppSetStatus } from "../../../src/api/types.ts";
+import type { Io } from "../../../src/cli/command.ts";
 import type { Revision } from "../../../src/cli/plugin/set-objects.ts";
+import { controllerRevisions, ncappsets, resourcePath } from "../../../src/kube/resources.ts";
 import type { AppSet } from "../../../src/sets/types.ts";
 import { newRevision } from "../../../src/sets/write.ts";
 import { ncapp } from "../../builders.ts";
+import { FakeApi } from "../../kube/fake-api.ts";
+import { withServer } from "../../kube/fake-server.ts";
+import { callPlugin } from "./call-plugin.ts";
 
 const labels = { app: "web" };
 const owner = { apiVersion, kind: setKind, name: "web", uid: "set-uid", controller: true };
@@ -66,3 +71,21 @@ export function appOf(node: string, hash: string, status: NCApp["status"]): NCAp
     status,
   });
 }
+
+export const path = resourcePath(ncappsets, { namespace: "shop", name: "web" });
+
+/** An API server with the set and its revisions, and with a revision of another set. */
+export function createApi(
+  changes?: SetChanges,
+  revisions = [revision(1, "web-old"), revision(2, "web-new")],
+): FakeApi {
+  const api = new FakeApi();
+  api.add(ncappsets, appSet(changes));
+  const other = revision(7, "other-rev");
+  Object.assign(other.metadata, { ownerReferences: [] });
+  for (const item of [...revisions, other]) api.add(controllerRevisions, item);
+  return api;
+}
+
+export const rollout = (api: FakeApi, words: string[], io?: Partial<Io>) =>
+  withServer(api.answer, ({ url }) => callPlugin(url, ["rollout", ...words], io));
