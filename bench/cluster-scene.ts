@@ -2,7 +2,6 @@
 import { agentUser } from "../src/api/names.ts";
 import { loadAccess } from "../src/kube/access/access.ts";
 import { createKubeClient, type KubeClient } from "../src/kube/client/client.ts";
-import { ncappPath } from "../src/kube/resources.ts";
 import type { Cluster } from "../test/harness/cluster.ts";
 import { withControlPlane } from "../test/harness/control-plane.ts";
 import { installCRD } from "../test/harness/install-crd.ts";
@@ -33,12 +32,6 @@ export async function withClusterScene<T>(use: (scene: ClusterScene) => Promise<
       client.close();
     }
   });
-}
-
-/** Creates one NCApp in the namespace "default". */
-export async function createApp(client: KubeClient, name: string, spec: object): Promise<void> {
-  const body = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { name }, spec };
-  await client.request({ method: "POST", path: ncappPath("default"), body });
 }
 
 /** Runs `work` for every number below `count`, with limited concurrency. */

@@ -7,8 +7,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { hasStatus } from "../../src/kube/kube-error.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
+import { createApp } from "../../test/harness/create-app.ts";
 import { seededRandom } from "../../test/random.ts";
-import { createApp } from "../cluster-scene.ts";
 
 export interface ChurnOptions {
   apps: number;

@@ -9,8 +9,9 @@ import type { NCApp } from "../../src/api/types.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../../test/agent-process.ts";
+import { createApp } from "../../test/harness/create-app.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";
-import { type ClusterScene, createApp, nodeName, withClusterScene } from "../cluster-scene.ts";
+import { type ClusterScene, nodeName, withClusterScene } from "../cluster-scene.ts";
 import { createFirstLines, type FirstLines, now } from "../first-line.ts";
 import { distribution, median, percentile } from "../statistics.ts";
 
@@ -53,7 +54,7 @@ async function measure(
       kind: "NCApp",
     };
     const start = now();
-    await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
+    await cluster.apply(app);
     kubectl.push(now() - start);
   }
   chart({

@@ -12,6 +12,7 @@ import { silentLogger } from "../../src/lib/log.ts";
 import { createStatusReporter } from "../../src/report/status/status.ts";
 import { addNode } from "../../test/cluster/fake-nodes.ts";
 import { watchMoves } from "../../test/cluster/watch-moves.ts";
+import { createApp } from "../../test/harness/create-app.ts";
 import { waitFor } from "../../test/wait-for.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";
 import { inParallel, withClusterScene } from "../cluster-scene.ts";
@@ -177,17 +178,12 @@ async function measureRivals({ client, answers, conflicts }: Scene) {
 }
 
 function createApps(client: KubeClient, nodeName?: string): Promise<NCApp[]> {
-  return inParallel(apps, maxBindsInFlight, (at) =>
-    client.request<NCApp>({
-      method: "POST",
-      path: ncappPath("default"),
-      body: {
-        apiVersion: "app.example.com/v1alpha1",
-        kind: "NCApp",
-        metadata: { name: `bench-${at}` },
-        spec: { shellFile: "/bin/true", cpuPCT: "0.5", memPCT: "0.5", nodeName },
-      },
-    }));
+  return inParallel(
+    apps,
+    maxBindsInFlight,
+    (at) =>
+      createApp(client, `bench-${at}`, { shellFile: "/bin/true", cpuPCT: "0.5", memPCT: "0.5", nodeName }),
+  );
 }
 
 async function removeApps(client: KubeClient): Promise<void> {

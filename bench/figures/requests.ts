@@ -6,8 +6,9 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { startAgentProcess } from "../../test/agent-process.ts";
+import { createApp } from "../../test/harness/create-app.ts";
 import type { Benchmark, Context, Figure } from "../benchmark.ts";
-import { type ClusterScene, createApp, inParallel, nodeName, withClusterScene } from "../cluster-scene.ts";
+import { type ClusterScene, inParallel, nodeName, withClusterScene } from "../cluster-scene.ts";
 import { fetchText } from "../local-agent.ts";
 import { createStartedFiles } from "../started-files.ts";
 

@@ -6,20 +6,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { readStat } from "../../src/supervisor/processes.ts";
 import { startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import { listLog } from "../supervisor/logs/log-files.ts";
-import { tempFolder } from "../temp-folder.ts";
+import { mountTmpfs } from "../harness/tmpfs.ts";
 import { waitFor } from "../wait-for.ts";
 
 test("a log stays within its limits while no agent runs, and an agent starts on a full disk with the apps that run there", async (t) => {
-  const { path: folder, remove } = tempFolder();
-  const disk = join(folder, "disk");
-  await mkdir(disk);
-  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", disk]).status === 0;
-  t.after(() => {
-    if (mounted) spawnSync("umount", ["-l", disk]);
-    remove();
-  });
-  if (!mounted) return t.skip("no file system can be mounted here");
+  const { folder, disk } = mountTmpfs(t, "size=4m");
+  if (!disk) return t.skip("no file system can be mounted here");
 
   const [manifests, go, said] = [join(folder, "manifests"), join(folder, "go"), join(folder, "said")];
   await mkdir(manifests);
@@ -30,9 +24,8 @@ yes | head -c 8000000
 echo filled >>${said}
 while :; do echo more; sleep 0.1; done\n`;
   await writeFile(shellFile, script, { mode: 0o755 });
-  const app = { metadata: { name: "app" }, spec: { shellFile, terminationGracePeriodSeconds: 1 } };
-  const manifest = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", ...app };
-  await writeFile(join(manifests, "app.json"), JSON.stringify(manifest));
+  const app = manifest("app", { shellFile, terminationGracePeriodSeconds: 1 });
+  await writeFile(join(manifests, "app.json"), JSON.stringify(app));
   const folders = ["--state-dir", join(disk, "state"), "--log-dir", join(disk, "log")];
   await using agent = await startAgentProcess(
     ["--standalone", "--manifests", manifests, ...folders, "--log-max-size", "64Ki", "--log-max-files", "2"],

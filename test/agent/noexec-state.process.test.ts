@@ -1,27 +1,19 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { startAgentProcess } from "../agent-process.ts";
 import { builtLauncher } from "../harness/launcher.ts";
 import { skipUnless } from "../harness/parts.ts";
-import { tempFolder } from "../temp-folder.ts";
+import { mountTmpfs } from "../harness/tmpfs.ts";
 import { waitFor } from "../wait-for.ts";
 
 test("on a state folder where nothing can be executed, apps start by the launcher beside the program", {
   skip: skipUnless("compilers"),
 }, async (t) => {
   await builtLauncher();
-  const { path: folder, remove } = tempFolder();
-  const disk = join(folder, "disk");
-  await mkdir(disk);
-  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "noexec", "tmpfs", disk]).status === 0;
-  t.after(() => {
-    if (mounted) spawnSync("umount", ["-l", disk]);
-    remove();
-  });
-  if (!mounted) return t.skip("no file system can be mounted here");
+  const { folder, disk } = mountTmpfs(t, "noexec");
+  if (!disk) return t.skip("no file system can be mounted here");
 
   const shellFile = join(folder, "app.sh");
   await writeFile(shellFile, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import { decodeRecord, encodeRecord } from "../../src/supervisor/records/record-store.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import { createRandom, type Random } from "../random.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -91,12 +92,7 @@ async function createPlace() {
   const text = `#!/bin/sh\necho $$ >>"${folder}/$NCAPP_NAME.instances"\nexec sleep 300\n`;
   await writeFile(shellFile, text, { mode: 0o755 });
   const want = async (names: string[]) => {
-    const items = names.map((name) => ({
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name },
-      spec: { shellFile },
-    }));
+    const items = names.map((name) => manifest(name, { shellFile }));
     await writeFile(join(manifests, "apps.json"), JSON.stringify({ apiVersion: "v1", kind: "List", items }));
   };
   await want(names);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
 import { startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -21,16 +22,10 @@ test(`${writers + enders} apps and ${kills} x kill -9 of the agent: no restart, 
   const folder = temp.path;
   await writeFile(join(folder, "writer.sh"), writer, { mode: 0o755 });
   await writeFile(join(folder, "ender.sh"), ender, { mode: 0o755 });
-  const app = (name: string, spec: object) => ({
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name },
-    spec,
-  });
   const items = [
-    ...range(writers).map((n) => app(`writer-${n}`, { shellFile: join(folder, "writer.sh") })),
+    ...range(writers).map((n) => manifest(`writer-${n}`, { shellFile: join(folder, "writer.sh") })),
     ...range(enders).map((n) =>
-      app(`ender-${n}`, {
+      manifest(`ender-${n}`, {
         shellFile: join(folder, "ender.sh"),
         args: [String(10 + n), join(folder, `go-${n}`)],
         restartPolicy: "Never",

@@ -6,6 +6,7 @@ import { agentUser } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { allowMirrors, crdFolder, installCRD } from "../harness/install-crd.ts";
@@ -39,8 +40,7 @@ async function script(name: string, text: string): Promise<string> {
 }
 
 async function apply(name: string, spec: object): Promise<void> {
-  const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { name }, spec };
-  await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
+  await cluster.apply(manifest(name, spec));
 }
 
 async function get(name: string): Promise<NCApp> {
@@ -200,12 +200,7 @@ test("a mirror shows a local app, and neither starts nor stops it; a copy of it 
   using temp = tempFolder();
   const manifests = temp.path;
   const shellFile = await script("local.sh", "#!/bin/sh\nsleep 600\n");
-  const app = {
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name: "local" },
-    spec: { shellFile },
-  };
+  const app = manifest("local", { shellFile });
   await writeFile(join(manifests, "local.json"), JSON.stringify(app));
   const flags = [
     "--kubeconfig",
@@ -234,7 +229,7 @@ test("a mirror shows a local app, and neither starts nor stops it; a copy of it 
     ({ metadata }) => metadata.annotations?.["app.example.com/config.mirror-uid"] !== undefined,
   );
   const copied = { ...app, metadata: { name: "copy", annotations }, spec };
-  await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(copied) });
+  await cluster.apply(copied);
   const copy = await reach("copy", "Running", ({ status }) => status?.phase === "Running");
 
   await cluster.kubectl(["delete", "ncapp", "local"]);
@@ -257,13 +252,8 @@ test(
     await using agent = await startAgentProcess(["--kubeconfig", kubeconfig, "--node-name", "node-a"]);
     const ran = join(scripts, "ran");
     const shellFile = await script("again.sh", `#!/bin/sh\necho $NCAPP_UID $$ >>${ran}\nexec sleep 600\n`);
-    const path = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
-    const app = {
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name: "again" },
-      spec: { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1 },
-    };
+    const path = ncappPath("default");
+    const app = manifest("again", { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1 });
     for (let round = 0; round < 200; round++) {
       if (round > 0) await cluster.request(`${path}/again`, { method: "DELETE" });
       assert.equal((await cluster.request(path, { method: "POST", body: app })).status, 201);

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { installCRD } from "../harness/install-crd.ts";
@@ -48,12 +49,10 @@ test("kubectl ncapp ps, top, logs, describe, restart and drain work from an admi
       },
     });
     const shellFile = await file("web.sh", "#!/bin/sh\nexec sleep 600\n", 0o755);
-    await create(cluster, {
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name: "web", namespace: "default" },
-      spec: { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1 },
-    });
+    await create(
+      cluster,
+      manifest("web", { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1 }),
+    );
     await using _agent = await startAgentProcess([
       ...["--kubeconfig", await cluster.kubeconfigFor("nckubelet:node-a")],
       ...["--node-name", "node-a", "--register-node", "never"],
@@ -61,8 +60,11 @@ test("kubectl ncapp ps, top, logs, describe, restart and drain work from an admi
     const env = { PATH: `${folder}:${process.env.PATH}`, HOME: folder, KUBECONFIG: cluster.kubeconfig };
     const ncapp = (...words: string[]) => kubectl(["ncapp", ...words], env);
 
-    await waitFor("the app runs", async () =>
-      /web +node-a +Running +True/.test((await ncapp("ps")).stdout), deadlineMs);
+    await waitFor(
+      "the app runs",
+      async () => /web +node-a +Running +True/.test((await ncapp("ps")).stdout),
+      deadlineMs,
+    );
     assert.match((await ncapp("top", "-A")).stdout, /^default\/web +node-a +Running/m);
     assert.match((await ncapp("logs", "web")).stderr, /default\/web has no Pod/);
     await createPod(cluster);
@@ -78,10 +80,8 @@ test("kubectl ncapp ps, top, logs, describe, restart and drain work from an admi
       stdio: ["ignore", "pipe", "inherit"],
     });
     let followed = "";
-    following.stdout.setEncoding("utf8").on("data", (text) =>
-      followed += text);
-    await waitFor("the log so far", () =>
-      followed === "begun\n", deadlineMs);
+    following.stdout.setEncoding("utf8").on("data", (text) => followed += text);
+    await waitFor("the log so far", () => followed === "begun\n", deadlineMs);
     assert.deepEqual(await ncapp("restart", "web"), {
       code: 0,
       stdout: "default/web is being restarted\n",

@@ -3,18 +3,12 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import {
-  agentUser,
-  apiVersion,
-  kind,
-  schedulerGroup,
-  schedulerLease,
-  systemNamespace,
-} from "../../src/api/names.ts";
+import { agentUser, schedulerGroup, schedulerLease, systemNamespace } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { installCRD } from "../harness/install-crd.ts";
@@ -52,10 +46,7 @@ describe(
       temp.remove();
     });
 
-    const apply = (name: string, nodeName?: string) => {
-      const app = { apiVersion, kind, metadata: { name }, spec: { shellFile, nodeName } };
-      return cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
-    };
+    const apply = (name: string, nodeName?: string) => cluster.apply(manifest(name, { shellFile, nodeName }));
     const running = (name: string) =>
       waitFor(`${name} runs`, async () => {
         const { spec, status } = await cluster.get<NCApp>(ncappPath("default", name));

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import {
   apiVersion,
-  kind,
   schedulerLease,
   setCrdName,
   setKind,
@@ -16,6 +15,7 @@ import type { Lease } from "../../src/kube/lease.ts";
 import { leases, ncappPath, ncappsets, resourcePath } from "../../src/kube/resources.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { createApp } from "../harness/create-app.ts";
 import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
@@ -54,8 +54,7 @@ describe("nckubelet controller", { skip: skipUnless("control-plane"), timeout: 2
   };
   /** Creates an app and waits until it is bound. */
   const isScheduled = async (name: string) => {
-    const app = { apiVersion, kind, metadata: { name }, spec: { shellFile: "/bin/true" } };
-    await admin.request({ method: "POST", path: ncappPath("default"), body: app });
+    await createApp(admin, name, { shellFile: "/bin/true" });
     await waitFor(`${name} is bound`, async () => {
       const { spec } = await admin.request<NCApp>({ path: ncappPath("default", name) });
       return spec.nodeName === "node-a";

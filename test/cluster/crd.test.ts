@@ -48,7 +48,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
 
   test("kubectl applies the sample of the design unchanged and lists it with the columns of the design", async () => {
     const sample = appWith({ shellFile: "", cpuPCT: "", memPCT: "" }, { name: "test-ncapp1" });
-    await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(sample) });
+    await cluster.apply(sample);
     const { stdout } = await cluster.kubectl(["get", "nca"]);
     assert.deepEqual(stdout.split("\n")[0]!.trim().split(/\s+/), [
       ...["NAME", "NODE", "PHASE", "READY", "CPU", "MEM", "RESTARTS", "AGE"],
@@ -142,7 +142,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
       const { apps } = parseManifests(await readFile(join(examples, name), "utf8"), name, {
         baseDir: examples,
       });
-      for (const app of apps) await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
+      for (const app of apps) await cluster.apply(app);
     }
     await cluster.kubectl(["apply", "-f", join(examples, "cluster")]);
   });

@@ -13,6 +13,7 @@ import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { type FollowOptions, listAll } from "../../src/kube/watch/watch.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { createApp } from "../harness/create-app.ts";
 import { withForwarder } from "../harness/forwarder.ts";
 import { installCRD } from "../harness/install-crd.ts";
 import { findControlPlane, skipUnless } from "../harness/parts.ts";
@@ -43,17 +44,8 @@ describe("src/kube on a real API server", { skip: skipUnless("control-plane"), t
     followers.push(follower);
     return follower;
   };
-  const create = (name: string, node = "node-a") =>
-    admin.request<NCApp>({
-      method: "POST",
-      path: ncappPath("default"),
-      body: {
-        apiVersion: "app.example.com/v1alpha1",
-        kind: "NCApp",
-        metadata: { name },
-        spec: { shellFile: "/bin/true", nodeName: node },
-      },
-    });
+  const create = (name: string, nodeName = "node-a") =>
+    createApp(admin, name, { shellFile: "/bin/true", nodeName });
   const patch = (name: string, spec: Partial<NCApp["spec"]>) =>
     admin.request<NCApp>({ method: "PATCH", path: ncappPath("default", name), body: { spec } });
   const remove = (name: string) => admin.request({ method: "DELETE", path: ncappPath("default", name) });

@@ -14,6 +14,7 @@ import { after, before, test } from "node:test";
 import { agentGroup, agentUser } from "../../src/api/names.ts";
 import { shellQuote } from "../../src/lib/shell.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import { createServerCertificate } from "../harness/certificates.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
@@ -45,13 +46,8 @@ before(async () => {
   await writeFile(shellFile, '#!/bin/sh\ni=0\nwhile :; do i=$((i+1)); echo "tick $i"; sleep 0.2; done\n', {
     mode: 0o755,
   });
-  const web = {
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name: "web" },
-    spec: { shellFile, nodeName: "node-a", env: [{ name: "COLOUR", value: "blue" }], workingDir: temp.path },
-  };
-  await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(web) });
+  const env = [{ name: "COLOUR", value: "blue" }];
+  await cluster.apply(manifest("web", { shellFile, nodeName: "node-a", env, workingDir: temp.path }));
   const port = await waitFor(
     "the kubelet API is served",
     () => /serving the kubelet API address="?https:\S+:(\d+)"?/.exec(agent.log())?.[1],

@@ -11,6 +11,7 @@ import type { NCApp } from "../../src/api/types.ts";
 import { ncappPath, nodes, resourcePath } from "../../src/kube/resources.ts";
 import type { Node } from "../../src/node/node-object.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { allowMirrors, installCRD } from "../harness/install-crd.ts";
@@ -143,10 +144,8 @@ describe("local apps at a real API server", { skip: skipUnless("control-plane"),
 
       const apply = async (name: string) => {
         const shellFile = await script("steady.sh", "exec sleep 600");
-        const metadata = { name };
-        const spec = { shellFile, nodeSelector: { "kubernetes.io/hostname": "node-c" } };
-        const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata, spec };
-        await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
+        const nodeSelector = { "kubernetes.io/hostname": "node-c" };
+        await cluster.apply(manifest(name, { shellFile, nodeSelector }));
       };
       const nodeIs = (status: string) =>
         waitFor(`the node is ${status}`, async () => {

@@ -11,17 +11,15 @@ import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { createMirrors, type ServerApp } from "../../src/report/mirrors/mirrors.ts";
 import { createStatusReporter } from "../../src/report/status/status.ts";
+import { manifest } from "../builders.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { allowMirrors } from "../harness/install-crd.ts";
 import { createTestLog } from "../report/test-log.ts";
 
 const names = ["node-1", "node-2"];
-const local = (name: string, spec: NCApp["spec"] = {}): NCApp => ({
-  apiVersion: "app.example.com/v1alpha1",
-  kind: "NCApp",
-  metadata: { name, namespace: "default" },
-  spec: { shellFile: "/opt/run.sh", cpuPCT: "20", env: [{ name: "TOKEN", value: "secret" }], ...spec },
-});
+const env = [{ name: "TOKEN", value: "secret" }];
+const local = (name: string, spec: NCApp["spec"] = {}): NCApp =>
+  manifest(name, { shellFile: "/opt/run.sh", cpuPCT: "20", env, ...spec }, { namespace: "default" });
 
 export function testMirrors(shared: () => Cluster): void {
   let cluster: Cluster;
@@ -108,7 +106,7 @@ export function testMirrors(shared: () => Cluster): void {
     const { stdout } = await cluster.kubectl(["get", "ncapp", "web", "-o", "json"]);
     const { metadata: { annotations, labels, namespace }, ...rest } = JSON.parse(stdout);
     const copy = { ...rest, metadata: { name: "copy", namespace, annotations, labels } };
-    await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(copy) });
+    await cluster.apply(copy);
     const before = await read("copy");
     await sync(local("web"));
     await sync();

@@ -3,7 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
-import { agentUser, apiVersion, kind } from "../../src/api/names.ts";
+import { agentUser } from "../../src/api/names.ts";
 import type { Reason } from "../../src/api/reasons.ts";
 import type { NCApp, NCAppStatus } from "../../src/api/types.ts";
 import type { KubeClient, RequestReport } from "../../src/kube/client/client.ts";
@@ -12,6 +12,7 @@ import { createEventRecorder } from "../../src/report/events/events.ts";
 import { createStatusReporter, type ReportTarget } from "../../src/report/status/status.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import type { Cluster } from "../harness/cluster.ts";
+import { createApp } from "../harness/create-app.ts";
 
 const agent = agentUser("node-1");
 const running: NCAppStatus = {
@@ -43,13 +44,19 @@ export function testReports(shared: () => Cluster): void {
     client = await cluster.clientOf(agent, { onRequest: (report) => requests.push(report) });
   });
 
-  const create = (name: string): Promise<NCApp> => {
-    const body = { apiVersion, kind, metadata: { name }, spec: { nodeName: "node-1" } };
-    return admin.request({ method: "POST", path: ncappPath("default"), body });
-  };
+  const create = (name: string) => createApp(admin, name, { nodeName: "node-1" });
   const read = (name: string): Promise<NCApp> => admin.request({ path: ncappPath("default", name) });
   const newReporter = () =>
     createStatusReporter({ client, node: "node-1", log: silentLogger, reportPeriodMs: 10_000 });
+  const newRecorder = () => {
+    const recorder = createEventRecorder({
+      client,
+      component: "nckubelet",
+      node: "node-1",
+      log: silentLogger,
+    });
+    return { ...recorder, [Symbol.dispose]: () => recorder.close() };
+  };
   const counted = async (work: () => Promise<void>) => {
     const before = requests.length;
     await work();
@@ -140,12 +147,7 @@ export function testReports(shared: () => Cluster): void {
 
   test("kubectl describe shows the events with their counts", async () => {
     const app = await create("told");
-    const recorder = createEventRecorder({
-      client,
-      component: "nckubelet",
-      node: "node-1",
-      log: silentLogger,
-    });
+    using recorder = newRecorder();
     const say = async (type: "Normal" | "Warning", reason: Reason, message: string) => {
       recorder.record(refTo(app), { type, reason, message });
       await recorder.flush(10_000);
@@ -160,17 +162,11 @@ export function testReports(shared: () => Cluster): void {
       story,
       /Normal Started \S+ nckubelet(, node-1)? Started \/opt\/told.sh as process 12\n Warning Exited \S+ \(x3 over \S+\) nckubelet/,
     );
-    recorder.close();
   });
 
   test("an Event that expired on the server is recreated with its count", async () => {
     const app = await create("forgotten");
-    const recorder = createEventRecorder({
-      client,
-      component: "nckubelet",
-      node: "node-1",
-      log: silentLogger,
-    });
+    using recorder = newRecorder();
     const news = { type: "Normal", reason: "Started", message: "Started" } as const;
     recorder.record(refTo(app), news);
     await recorder.flush(10_000);
@@ -181,7 +177,6 @@ export function testReports(shared: () => Cluster): void {
     await recorder.flush(10_000);
     const { items } = await admin.request<{ items: { count: number }[] }>({ path, query });
     assert.deepEqual(items.map(({ count }) => count), [2]);
-    recorder.close();
   });
 
   test("a thousand apps cost one patch each at first and nothing while idle", async () => {

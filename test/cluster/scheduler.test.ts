@@ -30,6 +30,7 @@ import { runController, type RunOptions } from "../../src/controller/controller.
 import { call } from "../cli/call.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { createApp } from "../harness/create-app.ts";
 import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { waitFor } from "../wait-for.ts";
@@ -94,13 +95,8 @@ describe(
       nodes.push(node);
       return node;
     };
-    const createApp = (name: string, spec: NCAppSpec = {}) =>
-      create<NCApp>(ncappPath("default"), {
-        apiVersion: `${group}/v1alpha1`,
-        kind: "NCApp",
-        metadata: { name },
-        spec: { shellFile: "/bin/true", ...spec },
-      });
+    const addApp = (name: string, spec: NCAppSpec = {}) =>
+      createApp(admin, name, { shellFile: "/bin/true", ...spec });
     const get = (name: string) => admin.request<NCApp>({ path: ncappPath("default", name) });
     /** Deletes an app, and reports as its agent that it has stopped. */
     const remove = async (name: string) => {
@@ -168,7 +164,7 @@ describe(
     const createApps = async (count: number, spec: NCAppSpec = {}) => {
       let next = 0;
       await Promise.all(Array.from({ length: 16 }, async () => {
-        while (next < count) await createApp(`many-${next++}`, spec);
+        while (next < count) await addApp(`many-${next++}`, spec);
       }));
     };
 
@@ -176,7 +172,7 @@ describe(
       const startedAt = Date.now();
       for (let next = from; next < to; next++) {
         await pause(Math.max(0, startedAt + ms * (next - from) / (to - from) - Date.now()));
-        await createApp(`many-${next}`);
+        await addApp(`many-${next}`);
       }
     };
 
@@ -192,9 +188,9 @@ describe(
       );
       await start();
       const names = ["one", "two", "three", "four"];
-      for (const name of names) await createApp(name, { cpuPCT: "20" });
-      await createApp("foreign", { schedulerName: "other" });
-      await createApp("by-hand", { nodeName: "no-agent" });
+      for (const name of names) await addApp(name, { cpuPCT: "20" });
+      await addApp("foreign", { schedulerName: "other" });
+      await addApp("by-hand", { nodeName: "no-agent" });
       const apps = await Promise.all(names.map((name) => bound(name)));
       const places = apps.map(({ spec }) => spec.nodeName).sort();
       assert.deepEqual(places, ["node-a", "node-a", "node-b", "node-b"]);
@@ -214,7 +210,7 @@ describe(
     test("an app that fits nowhere reports why, and is bound as soon as there is room, without a storm of retries", async (context) => {
       await add("node-a", { reservedPCT: 10 });
       const { reports } = await start();
-      await createApp("big", { cpuPCT: "70" });
+      await addApp("big", { cpuPCT: "70" });
       await bound("big");
       await createApps(20, { cpuPCT: "40" });
       const { message } = await eventOf("many-7", "FailedScheduling");
@@ -325,12 +321,12 @@ describe(
           .then(({ spec }) => spec.holderIdentity, () => undefined);
       await waitFor("the first leads", async () => await holder() === "first");
       await start({ leaderElect: true, identity: "second", election });
-      await createApp("before");
+      await addApp("before");
       await bound("before");
       await stop();
       // Its 15 s are not over: it gave the Lease back, and the other may have taken it by now.
       assert.notEqual(await holder(), "first");
-      await createApp("after");
+      await addApp("after");
       await bound("after");
       assert.equal(await holder(), "second");
     });
@@ -338,12 +334,12 @@ describe(
     test("a higher priority preempts a lower one, which waits until it fits again", async () => {
       await add("node-a");
       await start();
-      await createApp("low", { cpuPCT: "80", priorityClassName: "low", terminationGracePeriodSeconds: 1 });
+      await addApp("low", { cpuPCT: "80", priorityClassName: "low", terminationGracePeriodSeconds: 1 });
       await bound("low");
       await setStatus("low", { phase: "Running", ready: true, pid: 4711 });
-      await createApp("rival", { cpuPCT: "80", priorityClassName: "low" });
+      await addApp("rival", { cpuPCT: "80", priorityClassName: "low" });
       await eventOf("rival", "FailedScheduling");
-      await createApp("vip", { cpuPCT: "50", priorityClassName: "high" });
+      await addApp("vip", { cpuPCT: "50", priorityClassName: "high" });
       const nominated = await reach(
         "vip",
         "nominated",
@@ -374,9 +370,9 @@ describe(
         operator: "Exists",
         effect: "NoExecute",
       } as const;
-      await createApp("moves");
-      await createApp("stays", { tolerations: [unreachable] });
-      await createApp("goes");
+      await addApp("moves");
+      await addApp("stays", { tolerations: [unreachable] });
+      await addApp("goes");
       for (const name of ["moves", "stays", "goes"]) {
         await bound(name);
         await setStatus(name, { phase: "Running", ready: true, restarts: 0, nodeName: "node-a" });
@@ -407,7 +403,7 @@ describe(
     test("if more than half of the nodes are lost, apps stay bound, and an event reports it", async () => {
       const lost = await Promise.all(["node-a", "node-b"].map((name) => add(name, { leaseSeconds: 2 })));
       await start({ defaultTolerationMs: 500 });
-      await createApp("web");
+      await addApp("web");
       const { spec } = await bound("web");
       await add("node-c");
       await Promise.all(lost.map((node) => node.die()));
@@ -439,15 +435,15 @@ describe(
         spec: { hard: { [`requests.${key("cpuPCT")}`]: "50" } },
       });
       await start();
-      await createApp("plain");
+      await addApp("plain");
       const plain = await bound("plain");
       assert.deepEqual([plain.spec.cpuPCT, plain.metadata.generation], ["12.5", 2], "both in one write");
-      await createApp("huge", { cpuPCT: "41" });
+      await addApp("huge", { cpuPCT: "41" });
       assert.match(
         (await eventOf("huge", "FailedScheduling")).message,
         /the maximum cpuPCT per NCApp is 40, but it requests 41/,
       );
-      await createApp("more", { cpuPCT: "40" });
+      await addApp("more", { cpuPCT: "40" });
       assert.match(
         (await eventOf("more", "FailedScheduling")).message,
         /exceeded quota: team, requested: cpuPCT=40, used: cpuPCT=12.5/,
@@ -457,7 +453,7 @@ describe(
         const { status } = await admin.request<{ status?: { used?: Record<string, string> } }>({ path });
         return status?.used?.[`requests.${key("cpuPCT")}`] === "12500m";
       });
-      await createApp("pinned", { cpuPCT: "45", nodeName: "node-a" });
+      await addApp("pinned", { cpuPCT: "45", nodeName: "node-a" });
       assert.match(
         (await eventOf("pinned", "LimitRangeBypassed")).message,
         /but it requests 45; it was bound/,
@@ -481,11 +477,11 @@ describe(
       for (const name of ["node-a", "node-b"]) await add(name);
       await start();
       for (const name of ["one", "two"]) {
-        await createApp(name, { cpuPCT: "20", terminationGracePeriodSeconds: 0 });
+        await addApp(name, { cpuPCT: "20", terminationGracePeriodSeconds: 0 });
       }
       const places = await Promise.all(["one", "two"].map(async (name) => (await bound(name)).spec.nodeName));
       assert.deepEqual(places.toSorted(), ["node-a", "node-b"]);
-      await createApp("pinned", { nodeName: "node-a" });
+      await addApp("pinned", { nodeName: "node-a" });
       const drain = (...words: string[]) =>
         call(["drain", "node-a", "--timeout", "30s", "--kubeconfig", cluster.kubeconfig, ...words], {
           table: pluginCommands,
@@ -516,7 +512,7 @@ describe(
     test("--explain prints why each node fits an app or not", async () => {
       await add("node-a");
       await add("node-b", { taints: [{ key: "gpu", effect: "NoSchedule" }] });
-      await createApp("web", { cpuPCT: "30" });
+      await addApp("web", { cpuPCT: "30" });
       let text = "";
       const io = {
         stdout: (part: string) => void (text += part),

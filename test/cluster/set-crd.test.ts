@@ -52,7 +52,7 @@ describe("the CRD of NCAppSets on a real API server", { skip: skipUnless("contro
 
   test("kubectl scales a set, lists it with its columns, and explains it", async () => {
     const set = setWith(setSpecWith({ replicas: 3 }), { name: "scaled" });
-    await cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(set) });
+    await cluster.apply(set);
     await cluster.kubectl(["scale", "ncappset/scaled", "--replicas=7"]);
     assert.equal(JSON.parse((await cluster.request(`${sets}/scaled`)).body).spec.replicas, 7);
     const { stdout } = await cluster.kubectl(["get", "ncas"]);

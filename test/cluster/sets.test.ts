@@ -6,12 +6,14 @@ import { after, before, describe, test } from "node:test";
 import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
-import { controllerRevisions } from "../../src/kube/resources.ts";
+import type { NCApp } from "../../src/api/types.ts";
+import { controllerRevisions, ncappPath } from "../../src/kube/resources.ts";
 import { listAll } from "../../src/kube/watch/watch.ts";
 import { startAgentProcess } from "../agent-process.ts";
 import { call } from "../cli/call.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
+import { createApp } from "../harness/create-app.ts";
 import { installCRD } from "../harness/install-crd.ts";
 import { skipUnlessControllers } from "../harness/parts.ts";
 import { startHollowAgents } from "../hollow/hollow-agents.ts";
@@ -255,18 +257,7 @@ describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout
   });
 
   test("an app of someone else with a wanted name is reported and not touched", async () => {
-    const body = {
-      apiVersion: "app.example.com/v1alpha1",
-      kind: "NCApp",
-      metadata: { name: "taken-hollow-3", labels: { mine: "yes" } },
-      spec: {},
-    };
-    const path = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
-    const { metadata: { resourceVersion } } = await admin.request<{ metadata: { resourceVersion: string } }>({
-      method: "POST",
-      path,
-      body,
-    });
+    const { metadata: { resourceVersion } } = await createApp(admin, "taken-hollow-3", {});
     await user.create("taken");
     await waitFor(
       "the collision is reported",
@@ -276,9 +267,7 @@ describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout
       "the other apps run",
       async () => (await user.get("taken")).status?.available === count - 1,
     );
-    const found = await admin.request<{ metadata: { resourceVersion: string } }>({
-      path: `${path}/taken-hollow-3`,
-    });
+    const found = await cluster.get<NCApp>(ncappPath("default", "taken-hollow-3"));
     assert.equal(found.metadata.resourceVersion, resourceVersion);
     await remove("taken");
     await cluster.kubectl(["delete", "ncapp", "taken-hollow-3"]);

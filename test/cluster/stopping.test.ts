@@ -6,17 +6,11 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import {
-  agentLease,
-  agentUser,
-  apiVersion,
-  kind,
-  leaseNamespace,
-  nodeFinalizer,
-} from "../../src/api/names.ts";
+import { agentLease, agentUser, leaseNamespace, nodeFinalizer } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
+import { manifest } from "../builders.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { installCRD } from "../harness/install-crd.ts";
@@ -59,11 +53,8 @@ describe("apps that take a while to stop", { skip: skipUnless("control-plane"), 
   });
   after(() => opened.disposeAsync());
 
-  const apply = (name: string, spec: Partial<NCApp["spec"]>, finalizers?: string[]) => {
-    const metadata = { name, finalizers };
-    const app = { apiVersion, kind, metadata, spec: { shellFile, args: [name], ...spec } };
-    return cluster.kubectl(["apply", "-f", "-"], { input: JSON.stringify(app) });
-  };
+  const apply = (name: string, spec: Partial<NCApp["spec"]>, finalizers?: string[]) =>
+    cluster.apply(manifest(name, { shellFile, args: [name], ...spec }, { finalizers }));
   const get = (name: string) => cluster.get<NCApp>(ncappPath("default", name));
   const patch = (name: string, change: object) =>
     cluster.kubectl(["patch", "ncapp", name, "--type=merge", "-p", JSON.stringify(change)]);
@@ -187,7 +178,7 @@ describe("apps that take a while to stop", { skip: skipUnless("control-plane"), 
 
     const { metadata: { name }, spec } = await get("high");
     const elsewhere = { ...spec, nodeName: "node-b", nodeSelector: undefined };
-    const input = JSON.stringify({ apiVersion, kind, metadata: { name }, spec: elsewhere });
+    const input = JSON.stringify(manifest(name, elsewhere));
     const replaced = cluster.kubectl(["replace", "--force", "-f", "-"], { input });
     await reach("it is being stopped", "high", ({ status }) => status?.phase === "Stopping");
     await mayEnd("high");

@@ -9,12 +9,13 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
-import { agentGroup, agentLease, agentUser, apiVersion, kind, leaseNamespace } from "../../src/api/names.ts";
+import { agentGroup, agentLease, agentUser, leaseNamespace } from "../../src/api/names.ts";
 import type { NCApp } from "../../src/api/types.ts";
 import { listAll } from "../../src/kube/watch/watch.ts";
-import { ncappPath, ncapps } from "../../src/kube/resources.ts";
+import { ncapps } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
+import { createApp } from "../harness/create-app.ts";
 import { installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
@@ -80,7 +81,11 @@ test(
         return items.every(isUp) && items;
       }, 60_000);
 
-    const unreachable = { key: "node.kubernetes.io/unreachable", operator: "Exists", effect: "NoExecute" };
+    const unreachable = {
+      key: "node.kubernetes.io/unreachable",
+      operator: "Exists",
+      effect: "NoExecute",
+    } as const;
     for (const name of names) {
       const spec = {
         shellFile,
@@ -89,8 +94,7 @@ test(
         terminationGracePeriodSeconds: 3,
         tolerations: [{ ...unreachable, tolerationSeconds: 5 }],
       };
-      const body = { apiVersion, kind, metadata: { name }, spec };
-      await admin.request({ method: "POST", path: ncappPath("default"), body });
+      await createApp(admin, name, spec);
     }
     const first = await allRunning("all run");
     // Not necessarily two each: measured usage counts too, and here all nodes measure the same machine.

@@ -7,6 +7,7 @@ import type { NCApp } from "../../src/api/types.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
 import type { Cluster } from "../harness/cluster.ts";
+import { createApp } from "../harness/create-app.ts";
 import { type RecordedRequest, startRecordingProxy } from "../harness/recording-proxy.ts";
 import { startHollowAgents } from "../hollow/hollow-agents.ts";
 import { waitFor } from "../wait-for.ts";
@@ -24,16 +25,7 @@ export function testWatchLoad(shared: () => Cluster): void {
   });
 
   const create = (name: string, nodeName: string) =>
-    admin.request({
-      method: "POST",
-      path: ncappPath("default"),
-      body: {
-        apiVersion: "app.example.com/v1alpha1",
-        kind: "NCApp",
-        metadata: { name },
-        spec: { shellFile: "/bin/true", nodeName },
-      },
-    });
+    createApp(admin, name, { shellFile: "/bin/true", nodeName });
   const change = (name: string, text: string) =>
     admin.request({ method: "PATCH", path: ncappPath("default", name), body: { spec: { args: [text] } } });
   const isReported = async (name: string, generation: number) => {

@@ -3,5 +3,5 @@ import { testInstallation } from "../harness/installation.ts";
 testInstallation(
   "install.sh installs on a bare Debian with OpenRC, upgrades, rolls back, survives a reboot and uninstalls without a trace",
   "openrc",
-  ["install-openrc.ts", "install-openrc-after-reboot.ts"],
+  ["install-openrc.ts", "install-after-reboot.ts"],
 );

@@ -114,6 +114,11 @@ export class Cluster {
     });
   }
 
+  /** Applies an object as the admin. */
+  apply(object: object): Promise<CommandResult> {
+    return this.kubectl(["apply", "-f", "-"], { input: JSON.stringify(object) });
+  }
+
   /** The words that run kubectl as the admin, for tests that talk to it, and its environment. */
   kubectlCommand(args: string[]): { words: string[]; env: Record<string, string | undefined> } {
     const { dir, kubectl } = this.#parts;

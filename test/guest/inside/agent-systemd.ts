@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
+import { manifest } from "../../builders.ts";
 import { waitFor } from "../../wait-for.ts";
 
 const manifests = "/etc/nckubelet/manifests";
@@ -32,12 +33,7 @@ const limits = () =>
   ["cpu.max", "memory.max", "pids.max"].map((file) => readFileSync(`${app}/${file}`, "utf8").trim());
 
 function manifestOf(name: string, spec: object): string {
-  return JSON.stringify({
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name },
-    spec,
-  });
+  return JSON.stringify(manifest(name, spec));
 }
 
 function installService(): void {

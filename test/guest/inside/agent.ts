@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { NCApp, NCAppSpec } from "../../../src/api/types.ts";
 import { type AgentProcess, startAgentProcess } from "../../agent-process.ts";
+import { manifest } from "../../builders.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 
@@ -40,12 +41,7 @@ async function script(name: string, text: string): Promise<string> {
 }
 
 async function apply(name: string, spec: NCAppSpec): Promise<void> {
-  const app = {
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name },
-    spec: { terminationGracePeriodSeconds: 3, ...spec },
-  };
+  const app = manifest(name, { terminationGracePeriodSeconds: 3, ...spec });
   await writeFile(join(folder, `${name}.json`), JSON.stringify(app));
 }
 

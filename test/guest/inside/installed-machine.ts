@@ -2,6 +2,7 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import assert from "node:assert/strict";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { manifest } from "../../builders.ts";
 import { waitFor } from "../../wait-for.ts";
 
 /** The listing of the machine before the installation, kept across the reboot. */
@@ -9,7 +10,8 @@ const listingFile = "/root/listing.json";
 
 /** A share of the CPU and of the memory, in percent, that each app may use. */
 const caps = { cpuPCT: 20, memPCT: 10 };
-const hasSystemd = existsSync("/run/systemd/system");
+/** Whether systemd runs the services; else OpenRC does. */
+export const hasSystemd = existsSync("/run/systemd/system");
 const appsRoot = hasSystemd
   ? "/sys/fs/cgroup/nckubelet.slice/nckubelet-apps.scope"
   : "/sys/fs/cgroup/nckubelet-apps/nckubelet";
@@ -133,13 +135,8 @@ async function phases(): Promise<Record<string, string | undefined> | undefined>
 }
 
 function writeApp(name: string, spec: Record<string, unknown> = {}): void {
-  const manifest = {
-    apiVersion: "app.example.com/v1alpha1",
-    kind: "NCApp",
-    metadata: { name },
-    spec: { shellFile: "/opt/app.sh", ...caps, ...spec },
-  };
-  writeFileSync(`/etc/nckubelet/manifests/${name}.yaml`, JSON.stringify(manifest));
+  const app = manifest(name, { shellFile: "/opt/app.sh", ...caps, ...spec });
+  writeFileSync(`/etc/nckubelet/manifests/${name}.yaml`, JSON.stringify(app));
 }
 
 /** Waits until this many apps run under their caps, and returns their processes by name. */
