@@ -13,10 +13,7 @@ import { type Lease, renewLease } from "../../src/kube/lease.ts";
 import { leases, nodes, resourcePath } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { repeat } from "../../src/lib/sleep.ts";
-import { readNodeFacts } from "../../src/node/facts.ts";
-import { createNodeAgent } from "../../src/node/node-agent.ts";
 import type { Node } from "../../src/node/node-object.ts";
-import { createUsageReader } from "../../src/node/usage.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
@@ -24,9 +21,9 @@ import { type Forwarder, withForwarder } from "../harness/forwarder.ts";
 import { installCRD } from "../harness/install-crd.ts";
 import { skipUnlessControllers } from "../harness/parts.ts";
 import { processesNaming } from "../harness/processes.ts";
-import { identity } from "../node/samples.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
+import { createRealNode } from "./real-node.ts";
 import { startSchedulerCommand } from "./scheduler-command.ts";
 
 const names = ["node-1", "node-2"];
@@ -78,18 +75,7 @@ describe("a node among real controllers", { skip: skipUnlessControllers(), timeo
     if (port) await writeFile(kubeconfig, text.replaceAll(cluster.server, `https://127.0.0.1:${port}`));
     const client = createKubeClient(await loadAccess({ kubeconfig }));
     const ending = new AbortController();
-    const running = createNodeAgent({
-      client,
-      node,
-      identity,
-      version: "1.2.3",
-      mode: "auto",
-      log: silentLogger,
-      facts: readNodeFacts,
-      usage: createUsageReader({ diskPath: "/" }),
-      free: () => ({ cpuPCT: 100, memPCT: 100 }),
-      periodMs: 500,
-    }).run(ending.signal);
+    const running = createRealNode(client, node, { periodMs: 500 }).run(ending.signal);
     opened.defer(async () => {
       ending.abort();
       await running;

@@ -11,16 +11,16 @@ import type { KubeClient, RequestReport } from "../../src/kube/client/client.ts"
 import type { Lease } from "../../src/kube/lease.ts";
 import { leases, nodes, priorityClasses, resourcePath } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { readNodeFacts } from "../../src/node/facts.ts";
-import { createNodeAgent, type NodeAgentOptions } from "../../src/node/node-agent.ts";
+import { type NodeAgentOptions } from "../../src/node/node-agent.ts";
 import type { Node } from "../../src/node/node-object.ts";
 import { parsePublished } from "../../src/node/published.ts";
-import { createUsageReader, type NodeUsage } from "../../src/node/usage.ts";
+import { type NodeUsage } from "../../src/node/usage.ts";
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { identity } from "../node/samples.ts";
 import { appWith, recordWith, runOf } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
+import { createRealNode, usage } from "./real-node.ts";
 
 const minute = 60_000;
 const names = ["node-1", "node-2", "node-3", "node-4"];
@@ -40,21 +40,8 @@ export function testNode(shared: () => Cluster): void {
     }
   });
 
-  const usage = createUsageReader({ diskPath: "/" });
   const newAgent = (node: string, change: Partial<NodeAgentOptions> = {}) =>
-    createNodeAgent({
-      client: clients.get(node)!,
-      node,
-      identity,
-      version: "1.2.3",
-      mode: "auto",
-      log: silentLogger,
-      facts: readNodeFacts,
-      usage,
-      free: () => ({ cpuPCT: 70, memPCT: 45.5 }),
-      reserved: { cpuPCT: 10, memPCT: 10 },
-      ...change,
-    });
+    createRealNode(clients.get(node)!, node, { reserved: { cpuPCT: 10, memPCT: 10 }, ...change });
   const readNode = (name: string): Promise<Node> => admin.request({ path: resourcePath(nodes, { name }) });
   const readLease = (name: string): Promise<Lease> =>
     admin.request({ path: resourcePath(leases, { namespace: leaseNamespace, name }) });
