@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import type { AgentView } from "../src/server/view.ts";
 import { startAgent } from "../src/agent/agent.ts";
 import { instanceName } from "../src/cli/config/config.ts";
-import { appTable } from "../src/cli/screen/app-table.ts";
+import { appTable } from "../src/cli/screen/screen.ts";
 import { createLogger, describeError } from "../src/lib/log.ts";
 import { version } from "../src/lib/version.ts";
 import { currentLauncher } from "./build/launcher.ts";

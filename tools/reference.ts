@@ -25,7 +25,7 @@ import {
   validateNCAppSet,
 } from "../src/api/validate/validate.ts";
 import type { NCAppSpec } from "../src/api/types.ts";
-import { runHash } from "../src/supervisor/decide/run-hash.ts";
+import { runHash } from "../src/supervisor/decide/decide.ts";
 import { exampleSetSpecs, exampleSpecs } from "./reference/examples.ts";
 
 const target = fileURLToPath(new URL("../docs/reference.md", import.meta.url));

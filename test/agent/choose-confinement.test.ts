@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { type LocateOptions, locateRoot } from "../../cgroups/locate/locate.ts";
+import { type LocateOptions, locateRoot } from "../../cgroups/mod.ts";
 import { chooseConfinement } from "../../src/agent/choose-confinement.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import type { Caps } from "../../src/supervisor/confinement/confinement.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { apiServerCheck, cgroupsCheck, sourceCheck, syncCheck } from "../../../src/agent/view/checks.ts";
 import { FileTimeoutError, inQueue, whenItAnswers } from "../../../src/lib/deadlines/deadlines.ts";
-import { createDiskCheck } from "../../../src/agent/view/disk-check.ts";
+import { createDiskCheck } from "../../../src/agent/view/view.ts";
 import { recordWith } from "../../supervisor/fixtures.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { stayAlive } from "../../stay-alive.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createStatusCache } from "../../../src/agent/view/status-cache.ts";
+import { createStatusCache } from "../../../src/agent/view/view.ts";
 import { runHash } from "../../../src/supervisor/decide/decide.ts";
 import type { SupervisedApp } from "../../../src/supervisor/supervisor.ts";
 import type { AppRecord } from "../../../src/supervisor/types.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { test } from "node:test";
-import { recallRoot } from "../../../cgroups/locate/recall.ts";
+import { recallRoot } from "../../../cgroups/mod.ts";
 import { layOutScene } from "../scene.ts";
 
 test("recallRoot() returns an earlier root with the controllers of its children", (t) => {

@@ -5,7 +5,7 @@ import type { NCAppSet } from "../../../src/api/types.ts";
 import { ncapps } from "../../../src/kube/resources.ts";
 import type { FakeApi } from "../../kube/fake-api.ts";
 import { accept, line } from "../../kube/fake-server.ts";
-import { appOf, appSet, condition, createApi, path, rollout, type SetChanges } from "./set-scene.ts";
+import { appOf, appSet, condition, createApi, rollout, type SetChanges } from "./set-scene.ts";
 
 /** Lets the watch of sets report these changes, one after the other. */
 function reportChanges(api: FakeApi, ...changes: SetChanges[]): void {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { readFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { checkName } from "../../../cgroups/name.ts";
+import { checkName } from "../../../cgroups/mod.ts";
 import { cronProblem } from "../../../src/api/cron.ts";
 import { formatProblem, parseManifests } from "../../../src/api/manifest/manifest.ts";
 import { appFileName } from "../../../src/api/app-file-name.ts";

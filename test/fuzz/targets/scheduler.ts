@@ -4,7 +4,7 @@ import type { NCApp } from "../../../src/api/types.ts";
 import type { Lease } from "../../../src/kube/lease.ts";
 import type { Wire } from "../../../src/kube/wire.ts";
 import { parsePublished, publish } from "../../../src/node/published.ts";
-import { readApp } from "../../../src/scheduler/state/read-app.ts";
+import { readApp } from "../../../src/scheduler/state/state.ts";
 import { readLimitRange } from "../../../src/scheduler/namespaces/limit-range.ts";
 import { readNode } from "../../../src/api/placement/placement.ts";
 import { readReport } from "../../../src/scheduler/state/read-node.ts";

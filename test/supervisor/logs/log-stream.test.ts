@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import fc from "fast-check";
 import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
 import { type LogStream, openLogStream } from "../../../src/supervisor/logs/log-stream.ts";
-import { readLog, type ReadLogOptions } from "../../../src/supervisor/logs/read-log.ts";
+import { readLog, type ReadLogOptions } from "../../../src/supervisor/logs/logs.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { createLog } from "./log-files.ts";
 

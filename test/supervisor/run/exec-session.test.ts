@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { findScriptProgram, startExecSession } from "../../../src/supervisor/run/exec-session.ts";
+import { findScriptProgram, startExecSession } from "../../../src/supervisor/run/run.ts";
 import { fakeLauncher } from "../../fake-launcher.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
