@@ -7,10 +7,9 @@ import { chmod, copyFile, mkdir, open, readFile, rename, rm, writeFile } from "n
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { test as runTest } from "node:test";
-import { silentLogger } from "../../../src/lib/log.ts";
 import { cleanPath } from "../../../src/lib/shell.ts";
 import { encodeEnvironment } from "../../../src/supervisor/run/environment.ts";
-import { type PipeRef, ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
+import { type PipeRef } from "../../../src/supervisor/launcher/launcher.ts";
 import {
   cancelRun,
   prepareMarks,
@@ -22,8 +21,8 @@ import { builtLauncher, emulatedLauncher, sanitizedLauncher } from "../../harnes
 import { skipUnless } from "../../harness/parts.ts";
 import { findOutput } from "../../../src/supervisor/run/copy-log.ts";
 import { assertNumbers, listLog, readJoined, setLimits } from "../logs/log-files.ts";
-import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
+import { createPlace } from "./place.ts";
 
 const kinds = { native: builtLauncher, sanitized: sanitizedLauncher, arm64: emulatedLauncher };
 const skipAll = skipUnless("compilers");
@@ -35,7 +34,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   const isEmulated = kind === "arm64";
   const skip = isEmulated ? skipEmulated : skipAll;
   const test = (name: string, fn: () => Promise<void>) => runTest(`${kind}: ${name}`, { skip }, fn);
-  const place = async () => await createPlace(await find());
+  const place = async () => await createRun(await find());
 
   for (
     const [what, command, code, signal] of [
@@ -46,7 +45,7 @@ for (const [kind, find] of Object.entries(kinds)) {
     ] as const
   ) {
     test(`a launcher records ${what}, with the processes that it was about`, async () => {
-      await using run = await place();
+      using run = await place();
       const marks = await run.launch(["sh", "-c", `echo $$; ${command}`]);
       assert.deepEqual([marks.exit?.code, marks.exit?.signal], [code, signal]);
       assert.equal(marks.claim, "launcher");
@@ -56,7 +55,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   }
 
   test("a run that was canceled is not started by a later launcher", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     await cancelRun(run.mark);
     await run.start(["sh", "-c", "echo ran"]);
@@ -66,7 +65,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("a run that its launcher has claimed cannot be canceled any more, and is not started again", async () => {
-    await using run = await place();
+    using run = await place();
     await run.launch(["sh", "-c", "echo ran"]);
     await cancelRun(run.mark);
     await run.start(["sh", "-c", "echo ran again"]);
@@ -76,7 +75,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("the launcher writes why it cannot enter a cgroup", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     await run.start(["true"], { leaf: "/no/such/cgroup" });
     const failure = await waitFor("the mark", () => readMarks(run.mark).failure);
@@ -91,7 +90,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("a script starts with no signal ignored or blocked, in a session of its own", async () => {
-    await using run = await place();
+    using run = await place();
     // Not by a shell, which unblocks signals itself.
     const { started } = await run.launch(["cat", "/proc/self/status", "/proc/self/stat"]);
     const [blocked = "", ignored = "", stat = ""] = (await run.readLog()).split("\n")
@@ -102,7 +101,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("the launcher adds to the exit status that SIGTERM reached it, too", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     await run.start(["/bin/sh", "-c", "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done"]);
     await waitFor("it handles SIGTERM", async () => (await run.readLog()).includes("ready"));
@@ -114,7 +113,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("the exit mark needs no more bytes than were reserved for it", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     const reserved = (await readFile(`${run.mark}.exit`)).length;
     await run.start(["/bin/sh", "-c", "echo ready; while :; do sleep 0.01; done"]);
@@ -128,7 +127,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("an exit mark that was replaced meanwhile, as by a copy of the state folder, gets the status", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     const gate = join(run.folder, "gate");
     await run.start(["/bin/sh", "-c", `until [ -e '${gate}' ]; do sleep 0.01; done; exit 7`]);
@@ -140,7 +139,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("an environment that cannot be read is status 126, and the script does not run without it", async () => {
-    await using run = await place();
+    using run = await place();
     await rm(run.environment);
     await mkdir(run.environment);
     assert.equal((await run.launch(["echo", "ran"])).exit?.code, 126);
@@ -148,7 +147,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("the environment is exactly that of the file, with every kind of value", async () => {
-    await using run = await place();
+    using run = await place();
     const environment = {
       PATH: cleanPath,
       EMPTY: "",
@@ -170,7 +169,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("a command is found on the PATH of the run; one that is not there is status 127, one that cannot be executed 126", async () => {
-    await using run = await place();
+    using run = await place();
     const bin = join(run.folder, "bin");
     await mkdir(bin);
     await writeFile(join(bin, "tool"), 'echo "tool $1"\n', { mode: 0o755 });
@@ -186,7 +185,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("a folder that is gone is status 126, and the log says so", async () => {
-    await using run = await place();
+    using run = await place();
     const { exit } = await run.launch(["true"], { workingDir: "/no/such/folder" });
     assert.equal(exit?.code, 126);
     assert.match(await run.readLog(), /\/no\/such\/folder/);
@@ -194,7 +193,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   if (isRoot) {
     test("a script is another user with exactly its groups, no capability and no new privileges", async () => {
-      await using run = await place();
+      using run = await place();
       await run.launch(
         ["sh", "-c", "id -u; id -g; id -G; grep -e Cap -e NoNew /proc/self/status; echo >/proc/self/fd/1"],
         { user: "65534 65533 4 100000" },
@@ -209,7 +208,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   if (!isEmulated) {
     test("waitForLauncher() waits until the launcher has written its last mark", async () => {
-      await using run = await place();
+      using run = await place();
       prepareMarks(run.mark, dirname(run.mark));
       const gate = join(run.folder, "gate");
       await run.start(["/bin/sh", "-c", `until [ -e '${gate}' ]; do sleep 0.01; done`]);
@@ -226,7 +225,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   }
 
   test("a run whose marks were removed is not started by a launcher that comes late", async () => {
-    await using run = await place();
+    using run = await place();
     await run.start(["sh", "-c", "echo ran"]);
     await run.launchAnother();
     assert.deepEqual([readMarks(run.mark).claim, await run.readLog()], ["none", ""]);
@@ -234,7 +233,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   test("a log or an environment that cannot be opened is named in the failure mark", async () => {
     for (const [what, change] of [["log", { log: "/proc/no/log" }], ["environment", {}]] as const) {
-      await using run = await place();
+      using run = await place();
       prepareMarks(run.mark, dirname(run.mark));
       const environment = what === "environment" ? { environment: "/no/environment" } : {};
       await run.start(["true"], environment, change);
@@ -248,7 +247,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   for (const user of isRoot ? ["", "65534 65533"] : [""]) {
     test(`an app${user && " of another user"} may open /dev/stdout and /dev/stderr again, and its log keeps all`, async () => {
-      await using run = await place();
+      using run = await place();
       const lines = [
         "echo 1",
         "echo 2 >/dev/stderr",
@@ -262,7 +261,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   }
 
   test("lines of several processes arrive once each while the log is rotated", async () => {
-    await using run = await place();
+    using run = await place();
     const [writers, each] = [4, 25_000];
     await mkdir(run.log);
     await setLimits(run.log, 2 ** 17, 200);
@@ -283,7 +282,7 @@ for (const [kind, find] of Object.entries(kinds)) {
     `${kind}: a log on a full disk loses its oldest lines first, then new ones; its app goes on, and the log says what it lacks`,
     { skip },
     async (t) => {
-      await using run = await place();
+      using run = await place();
       const disk = join(run.folder, "disk");
       await mkdir(disk);
       if (!isRoot || spawnSync("mount", ["-t", "tmpfs", "-o", "size=512k", "tmpfs", disk]).status !== 0) {
@@ -331,7 +330,7 @@ for (const [kind, find] of Object.entries(kinds)) {
         "export A='\0'\n",
       ]
     ) {
-      await using run = await place();
+      using run = await place();
       await writeFile(run.environment, text);
       assert.equal((await run.launch(["echo", "ran"])).exit?.code, 126, JSON.stringify(text));
       assert.equal(
@@ -343,7 +342,7 @@ for (const [kind, find] of Object.entries(kinds)) {
 
   if (isEmulated) continue;
   test("an app whose launcher is killed runs on; one copier takes over its log, from its pipe only, until it ends", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     const [gate, alone, wrote] = ["gate", "alone", "wrote"].map((name) => join(run.folder, name));
     // More than fits into the pipe.
@@ -373,7 +372,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("a command that enters the run with the pipe of its launcher as its log may open /dev/stderr again", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     await run.start(["sh", "-c", "echo first; exec sleep 600"]);
     await waitFor("its first line", async () => (await run.readLog()) === "first\n");
@@ -386,7 +385,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("a command that enters a run writes to the log if the pipe is not where it was, and to nothing else", async () => {
-    await using run = await place();
+    using run = await place();
     const other = join(run.folder, "other");
     await writeFile(other, "untouched");
     await using file = await open(other, "r+");
@@ -398,7 +397,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("a command that enters a run whose processes have closed their outputs is heard all the same", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     await run.start(["sh", "-c", "sleep 600 >/dev/null 2>&1 & echo $!"]);
     const { launcher } = await waitFor("the end of the script", () => {
@@ -417,7 +416,7 @@ for (const [kind, find] of Object.entries(kinds)) {
   });
 
   test("without a cgroup the launcher stays until the last process that the script left behind has ended", async () => {
-    await using run = await place();
+    using run = await place();
     prepareMarks(run.mark, dirname(run.mark));
     const pidFile = join(run.folder, "pid");
     const hide = `(env -i setsid sh -c 'echo $$ >${pidFile}; exec sleep 300' >/dev/null 2>&1 &)`;
@@ -446,73 +445,42 @@ async function skipUnlessEmulated(): Promise<string | false> {
   }
 }
 
-async function createPlace(helper: string) {
-  const temp = tempFolder();
-  const folder = temp.path;
+async function createRun(helper: string) {
+  const place = await createPlace(helper);
+  const { folder, launcher, log, context } = place;
   await chmod(folder, 0o755);
-  const [mark, log, environment] = ["run-1", "log", "environment"].map((name) => join(folder, name));
-  const context = { leaf: "", user: "", workingDir: "/", environment: environment! };
-  await writeFile(environment!, `export PATH='${cleanPath}'\n`);
-  const launcher = new ZygoteLauncher({ path: helper, log: silentLogger });
-  const place = {
-    folder,
-    mark: mark!,
-    log: log!,
-    environment: environment!,
+  const mark = join(folder, "run");
+  const run = {
+    ...place,
+    mark,
     /** Runs a copier; returns its exit status. */
     async copy(pipe: string, source: string): Promise<number> {
-      const [file = "", ...args] = launcher.copyCommand({ mark: mark!, log: log!, pipe, source });
+      const [file = "", ...args] = launcher.copyCommand({ mark, log, pipe, source });
       return (await once(spawn(file, args, { stdio: "ignore" }), "exit"))[0];
     },
     async enter(command: string[], output: PipeRef | undefined): Promise<void> {
-      const [file = "", ...args] = launcher.enterCommand(context, command, { log: log!, output });
+      const [file = "", ...args] = launcher.enterCommand(context, command, { log, output });
       assert.deepEqual(await once(spawn(file, args, { stdio: "ignore" }), "exit"), [0, null]);
     },
-    readLog: () => readJoined(log!),
     start: (
       command: string[],
       change: Partial<typeof context> = {},
       fields: { keeper?: string; log?: string } = {},
-    ) =>
-      launcher.start({
-        mark: mark!,
-        keeper: "",
-        log: log!,
-        context: { ...context, ...change },
-        command,
-        ...fields,
-      }),
-    async ended() {
-      const marks = await waitFor("its end", () => {
-        const marks = readMarks(mark!);
-        return marks.exit && marks;
-      });
-      await waitForLauncher(mark!);
-      return marks;
-    },
+    ) => launcher.start({ mark, keeper: "", log, context: { ...context, ...change }, command, ...fields }),
+    ended: () => place.ended(mark),
     async launch(command: string[], change?: Partial<typeof context>) {
-      prepareMarks(mark!, dirname(mark!));
-      await place.start(command, change);
-      return await place.ended();
+      prepareMarks(mark, dirname(mark));
+      await run.start(command, change);
+      return await run.ended();
     },
     /** By the time that a later run has ended, an earlier launcher has done what it does. */
     async launchAnother() {
       const other = `${mark}-other`;
       prepareMarks(other, dirname(other));
-      await launcher.start({
-        mark: other,
-        keeper: "",
-        log: `${log}-other`,
-        context,
-        command: ["sleep", "0.1"],
-      });
+      const command = ["sleep", "0.1"];
+      await launcher.start({ mark: other, keeper: "", log: `${log}-other`, context, command });
       await waitFor("its end", () => readMarks(other).exit);
     },
-    async [Symbol.asyncDispose]() {
-      launcher.close();
-      await rm(folder, { recursive: true, force: true });
-      temp.remove();
-    },
   };
-  return place;
+  return run;
 }

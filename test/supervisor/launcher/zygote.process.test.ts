@@ -3,14 +3,14 @@ import { Buffer } from "node:buffer";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { chmod, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { findHelper, installHelper } from "../../../src/supervisor/launcher/helper.ts";
 import { openLauncher, ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
 import { Zygote } from "../../../src/supervisor/launcher/zygote.ts";
-import { prepareMarks, readMarks, waitForLauncher } from "../../../src/supervisor/run/launcher-marks.ts";
+import { readMarks, waitForLauncher } from "../../../src/supervisor/run/launcher-marks.ts";
 import { isAlive, readStat } from "../../../src/supervisor/processes.ts";
 import { StartError } from "../../../src/supervisor/types.ts";
 import {
@@ -20,51 +20,26 @@ import {
   sanitizedLauncher,
 } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
-import { readJoined } from "../logs/log-files.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
+import { createPlace } from "./place.ts";
 
 const skip = skipUnless("compilers");
 
-/** A launcher whose zygotes execute these files in turn, the last one for good. */
-async function createPlace(...paths: string[]) {
-  const temp = tempFolder();
-  const folder = temp.path;
+/** A place whose zygotes execute these files in turn, the last one for good. */
+async function createPlaces(...paths: string[]) {
   const zygotes: Zygote[] = [];
-  const launcher = new ZygoteLauncher({
-    path: paths[0]!,
-    log: silentLogger,
-    startZygote: async () => {
-      const zygote = await Zygote.start(paths[Math.min(zygotes.length, paths.length - 1)]!);
-      zygotes.push(zygote);
-      return zygote;
-    },
+  const place = await createPlace(paths[0]!, async () => {
+    const zygote = await Zygote.start(paths[Math.min(zygotes.length, paths.length - 1)]!);
+    zygotes.push(zygote);
+    return zygote;
   });
-  const [log, environment] = [join(folder, "log"), join(folder, "environment")];
-  await writeFile(environment, "export PATH='/usr/bin:/bin'\n");
-  let runs = 0;
-  return {
-    folder,
-    zygotes,
-    launcher,
-    readLog: () => readJoined(log),
-    /** Starts a run; returns the path of its marks. */
-    async start(command: string[] = ["sh", "-c", "echo ran"], keeper = ""): Promise<string> {
-      const mark = join(folder, `run-${++runs}`);
-      prepareMarks(mark, dirname(mark));
-      const context = { leaf: "", user: "", workingDir: "/", environment };
-      await launcher.start({ mark, keeper, log, context, command });
-      return mark;
-    },
-    [Symbol.dispose]() {
-      launcher.close();
-      temp.remove();
-    },
-  };
+  const start = (command = ["sh", "-c", "echo ran"], keeper?: string) => place.start(command, keeper);
+  return { ...place, zygotes, start };
 }
 
 test("a zygote that was killed is replaced for the next request", { skip }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createPlaces(await builtLauncher());
   for (let round = 1; round <= 3; round++) {
     const mark = await place.start();
     await waitFor("its end", () => readMarks(mark).exit);
@@ -78,7 +53,7 @@ test("a zygote that was killed is replaced for the next request", { skip }, asyn
 
 test("whoever sees the exit mark sees all that the script wrote", { skip }, async () => {
   // Killed right behind the exit mark.
-  using place = await createPlace(await crashingLauncher(10));
+  using place = await createPlaces(await crashingLauncher(10));
   const gate = join(place.folder, "gate");
   const mark = await place.start([
     "sh",
@@ -101,7 +76,7 @@ test(
   "the exit mark says whether the script left a process behind: a child, an orphan, or one with the pipe",
   { skip },
   async () => {
-    using place = await createPlace(await builtLauncher());
+    using place = await createPlaces(await builtLauncher());
     const gate = join(place.folder, "gate");
     const waiting = `sh -c "until [ -e '${gate}' ]; do sleep 0.01; done"`;
     const exits = [
@@ -122,7 +97,7 @@ test(
 );
 
 test("requests at the same time share one zygote, and each gets its own answer", { skip }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createPlaces(await builtLauncher());
   const marks = await Promise.all(Array.from({ length: 20 }, () => place.start()));
   for (const mark of marks) assert.equal((await waitFor("its end", () => readMarks(mark).exit)).code, 0);
   assert.equal(place.zygotes.length, 1);
@@ -133,7 +108,7 @@ for (
   const [what, step] of [["before it has forked a launcher", 1], ["before it has answered", 2]] as const
 ) {
   test(`a run whose zygote is killed ${what} is started exactly once`, { skip }, async () => {
-    using place = await createPlace(await crashingLauncher(step), await builtLauncher());
+    using place = await createPlaces(await crashingLauncher(step), await builtLauncher());
     const mark = await place.start();
     await waitFor("its end", () => readMarks(mark).exit);
     // A later run has ended, too: nothing of the first one is under way.
@@ -145,7 +120,7 @@ for (
 }
 
 test("a zygote that does not answer is killed, and the next one starts the run once", { skip }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createPlaces(await builtLauncher());
   const first = await place.launcher.pid();
   const zygote = place.zygotes[0]!;
   process.kill(first, "SIGSTOP");
@@ -160,7 +135,7 @@ test(
   "a request that waits in line is not late: its time counts from the answer before it",
   { skip },
   async () => {
-    using place = await createPlace(await builtLauncher());
+    using place = await createPlaces(await builtLauncher());
     const pid = await place.launcher.pid();
     const zygote = place.zygotes[0]!;
     process.kill(pid, "SIGSTOP");
@@ -178,7 +153,7 @@ test(
   { skip },
   async () => {
     const [crashing, built] = [await crashingLauncher(1), await builtLauncher()];
-    using place = await createPlace(crashing, crashing, crashing, built);
+    using place = await createPlaces(crashing, crashing, crashing, built);
     await assert.rejects(place.start(), {
       name: "StartError",
       reason: "LaunchFailed",
@@ -193,7 +168,7 @@ test(
 test("a launcher outlives its zygote, holds nothing of the agent, and shows its run in its argument list", {
   skip,
 }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createPlaces(await builtLauncher());
   const gate = join(place.folder, "gate");
   const mark = await place.start(["sh", "-c", `until [ -e ${gate} ]; do sleep 0.01; done`]);
   const { launcher } = await waitFor("its start", () => readMarks(mark).started && readMarks(mark));
@@ -215,7 +190,7 @@ test("without /dev/null nothing is started: the script would have the pipes of t
   const path = join(temp.path, "launcher");
   const hide = `mount -t tmpfs none /dev && exec ${await builtLauncher()} "$@"`;
   await writeFile(path, `#!/bin/sh\nexec unshare --mount sh -c '${hide}' sh "$@"\n`, { mode: 0o755 });
-  using place = await createPlace(path);
+  using place = await createPlaces(path);
   const mark = await place.start();
   const { failure } = await waitFor("its end", () => {
     const marks = readMarks(mark);
@@ -228,7 +203,7 @@ test("without /dev/null nothing is started: the script would have the pipes of t
 test("a command that is too long, or has a NUL byte, is an error before anything is started", {
   skip,
 }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createPlaces(await builtLauncher());
   await assert.rejects(place.start(["echo", "x".repeat(2 ** 21)]), StartError);
   await assert.rejects(place.start(["echo", "a\0b"]), /contains a NUL byte/);
   const mark = await place.start(["echo", "x".repeat(2 ** 16)]);

@@ -15,21 +15,18 @@ import {
   truncate,
   writeFile,
 } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
-import { silentLogger } from "../../../src/lib/log.ts";
-import { cleanPath } from "../../../src/lib/shell.ts";
-import { ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
 import { decodeSamples } from "../../../src/supervisor/logs/log-index.ts";
 import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
 import { readLog } from "../../../src/supervisor/logs/read-log.ts";
-import { prepareMarks, readMarks, waitForLauncher } from "../../../src/supervisor/run/launcher-marks.ts";
+import { readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
 import { readStat } from "../../../src/supervisor/processes.ts";
 import { builtLauncher, crashingLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
-import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
+import { createPlace } from "../launcher/place.ts";
 import {
   assertNumbers,
   createNumberCheck,
@@ -41,29 +38,13 @@ import {
 
 const skip = skipUnless("compilers");
 
-async function createPlace(path: string) {
-  const temp = tempFolder();
-  const folder = temp.path;
-  const [log, environment] = [join(folder, "log"), join(folder, "environment")];
-  await writeFile(environment, `export PATH='${cleanPath}'\n`);
+async function createLogPlace(path: string) {
+  const place = await createPlace(path);
+  const { log } = place;
   await mkdir(log);
-  const launcher = new ZygoteLauncher({ path, log: silentLogger });
-  let runs = 0;
   return {
-    folder,
-    log,
-    /** Starts a script; returns the path of its marks. */
-    async start(script: string): Promise<string> {
-      const mark = join(folder, `run-${++runs}`);
-      prepareMarks(mark, dirname(mark));
-      const context = { leaf: "", user: "", workingDir: "/", environment };
-      await launcher.start({ mark, keeper: "", log, context, command: ["sh", "-c", script] });
-      return mark;
-    },
-    async ended(mark: string): Promise<void> {
-      await waitFor("its end", () => readMarks(mark).exit, 60_000);
-      await waitForLauncher(mark);
-    },
+    ...place,
+    start: (script: string) => place.start(["sh", "-c", script]),
     /** Copies for a launcher that was killed, by the launcher at this path. */
     async copy(mark: string, path: string): Promise<void> {
       const { launcher: killed, started } = readMarks(mark);
@@ -74,10 +55,6 @@ async function createPlace(path: string) {
       );
       assert.equal(code, 0);
     },
-    [Symbol.dispose]() {
-      launcher.close();
-      temp.remove();
-    },
   };
 }
 
@@ -85,7 +62,7 @@ test(
   "400,000 lines at full speed are rotated without losing one; followers see each once",
   { skip },
   async () => {
-    using place = await createPlace(await builtLauncher());
+    using place = await createLogPlace(await builtLauncher());
     await setLimits(place.log, 2 ** 20, 1000);
     const count = 400_000;
     const gate = join(place.folder, "gate");
@@ -112,7 +89,7 @@ test(
   "the oldest parts go, and with their indexes the log takes no more than its limits",
   { skip },
   async () => {
-    using place = await createPlace(await builtLauncher());
+    using place = await createLogPlace(await builtLauncher());
     await setLimits(place.log, 65_536, 3);
     await place.ended(await place.start(numberLines(20_000)));
     const parts = await listParts(place.log);
@@ -132,7 +109,7 @@ test(
 test("launchers of one app take turns: no byte is lost, and no part is written to after it has a successor", {
   skip,
 }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createLogPlace(await builtLauncher());
   await setLimits(place.log, 65_536, 1000);
   const [letters, each] = [["a", "b", "c", "d"], 1_000_000];
   const marks = await Promise.all(
@@ -148,7 +125,7 @@ for (const step of [14, 15, 16, 17, 18]) {
     `a launcher killed at step ${step} of a rotation loses no more than it had in its hands; a copier goes on`,
     { skip },
     async () => {
-      using place = await createPlace(await crashingLauncher(step));
+      using place = await createLogPlace(await crashingLauncher(step));
       await setLimits(place.log, 65_536, 2);
       const gate = join(place.folder, "gate");
       const mark = await place.start(
@@ -183,7 +160,7 @@ for (const step of [14, 15, 16, 17, 18]) {
 }
 
 test("a log folder that somebody removes is created again", { skip }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createLogPlace(await builtLauncher());
   const gate = join(place.folder, "gate");
   const mark = await place.start(`echo before; until [ -e '${gate}' ]; do sleep 0.01; done; echo after`);
   await waitFor("its line", async () => await readJoined(place.log) === "before\n");
@@ -208,7 +185,7 @@ test("limits that make no sense are the usual ones", { skip }, async () => {
       "x".repeat(200),
     ]
   ) {
-    using place = await createPlace(await builtLauncher());
+    using place = await createLogPlace(await builtLauncher());
     await writeFile(join(place.log, ".limits"), text);
     await place.ended(await place.start(numberLines(3000)));
     assert.equal((await listParts(place.log)).length, 1, JSON.stringify(text));
@@ -218,7 +195,7 @@ test("limits that make no sense are the usual ones", { skip }, async () => {
 test("the index has a sample for each start, and one a second at most; one that was cut is repaired", {
   skip,
 }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createLogPlace(await builtLauncher());
   await place.ended(await place.start("seq 1000; seq 1000"));
   const { indexPath } = (await listParts(place.log))[0]!;
   await writeFile(indexPath, "torn", { flag: "a" });
@@ -237,7 +214,7 @@ test("the index has a sample for each start, and one a second at most; one that 
 });
 
 test("what is in place of a part or the folder, as a link, is not written to", { skip }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createLogPlace(await builtLauncher());
   const target = join(place.folder, "target");
   await writeFile(target, "untouched");
   await rm(place.log, { recursive: true });
@@ -263,7 +240,7 @@ test("what is in place of a part or the folder, as a link, is not written to", {
 test("a part that cannot be removed holds up no app", {
   skip: skip || process.getuid?.() !== 0 && "needs root to forbid it",
 }, async (t) => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createLogPlace(await builtLauncher());
   await setLimits(place.log, 65_536, 2);
   await place.ended(await place.start(numberLines(1000)));
   const [oldest] = await listParts(place.log);
@@ -276,7 +253,7 @@ test("a part that cannot be removed holds up no app", {
 });
 
 test("limits that cannot be read any more stay as they were, and remove no part", { skip }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createLogPlace(await builtLauncher());
   await setLimits(place.log, 65_536, 1000);
   const [gate, wrote] = [join(place.folder, "gate"), join(place.folder, "wrote")];
   const pause = `: >'${wrote}'; until [ -e '${gate}' ]; do sleep 0.01; done; sleep 1.1`;
@@ -291,7 +268,7 @@ test("limits that cannot be read any more stay as they were, and remove no part"
 test("a user who may list the folder of a log cannot hold up its launchers", {
   skip: skip || process.getuid?.() !== 0 && "needs root to be another user",
 }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createLogPlace(await builtLauncher());
   await chmod(place.folder, 0o755);
   await chmod(place.log, 0o755);
   const locker = spawn("setpriv", [
@@ -314,7 +291,7 @@ test(
   { skip },
   async () => {
     for (const harm of [(log: string) => truncate(join(log, "app.log")), removeParts]) {
-      using place = await createPlace(await builtLauncher());
+      using place = await createLogPlace(await builtLauncher());
       const gate = join(place.folder, "gate");
       const mark = await place.start(
         `seq 1000; until [ -e '${gate}' ]; do sleep 0.01; done; sleep 1.1; echo again; echo last`,
@@ -352,7 +329,7 @@ test(
   "lines since a run started begin with its first, though the run before did not end its last",
   { skip },
   async () => {
-    using place = await createPlace(await builtLauncher());
+    using place = await createLogPlace(await builtLauncher());
     await place.ended(await place.start("printf 'cut off'"));
     const mark = await place.start("echo first; echo second");
     await place.ended(mark);
@@ -365,7 +342,7 @@ test(
 );
 
 test("runs without output do not let the index grow without end", { skip }, async () => {
-  using place = await createPlace(await builtLauncher());
+  using place = await createLogPlace(await builtLauncher());
   await setLimits(place.log, 65_536, 2);
   await place.ended(await place.start("true"));
   const { indexPath } = (await listParts(place.log))[0]!;
