@@ -102,7 +102,6 @@ async function attemptRollback(step: number, next: "nckubelet-rollback.sh" | "in
 /** Installs on a new machine, is killed at the given call of a program that changes something, then runs to completion. */
 async function attempt(upgrade: boolean, step: number | undefined) {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
   if (upgrade) {
     assert.equal((await machine.run(shell)).code, 0);
     await machine.publish(fakeExecutable("2.0.0"));

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { createSandbox, fakeExecutable, shells } from "./sandbox.ts";
 
+const joining = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
+
 for (const shell of shells) {
   const name = shell.join(" ");
 
@@ -11,7 +13,6 @@ for (const shell of shells) {
     await using machine = await createSandbox();
     const bin = join(machine.root, "usr/local/bin");
     const before = await machine.list();
-    await machine.publish(fakeExecutable("1.0.0"));
     const first = await machine.run(shell);
     assert.deepEqual([first.code, first.stderr], [0, ""]);
     assert.match(
@@ -65,7 +66,6 @@ for (const shell of shells) {
 
   test(`${name}: without --purge the state, logs and settings stay, and the script reports it`, async () => {
     await using machine = await createSandbox();
-    await machine.publish(fakeExecutable("1.0.0"));
     await machine.run(shell);
     const { code, stdout } = await machine.run(
       shell,
@@ -82,14 +82,12 @@ for (const shell of shells) {
   test(`${name}: a join writes a kubeconfig for root alone and keeps what users wrote in the settings`, async () => {
     await using machine = await createSandbox();
     const etc = join(machine.root, "etc/nckubelet");
-    await machine.publish(fakeExecutable("1.0.0"));
     await machine.run(shell);
     assert.match(await readFile(join(etc, "config.yaml"), "utf8"), /^standalone: true$/m);
     await writeFile(join(etc, "config.yaml"), "standalone: true\nlog-level: debug # mine\n");
     await machine.calls();
 
-    const join1 = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
-    const joined = await machine.run(shell, undefined, join1);
+    const joined = await machine.run(shell, undefined, joining);
     assert.deepEqual([joined.code, joined.stderr], [0, ""]);
     assert.doesNotMatch(joined.stdout, /warning/);
     assert.equal((await stat(join(etc, "kubeconfig"))).mode & 0o777, 0o600);
@@ -102,11 +100,11 @@ for (const shell of shells) {
       "log-level: debug # mine\nkubeconfig: /etc/nckubelet/kubeconfig\n",
     );
     assert.ok((await machine.calls()).includes("restart nckubelet.service"));
-    await machine.run(shell, undefined, join1);
+    await machine.run(shell, undefined, joining);
     assert.deepEqual(await machine.calls(), []);
 
     const unchanged = await machine.list();
-    const refused = await machine.run(shell, undefined, { ...join1, NCKUBELET_TOKEN: "refused" });
+    const refused = await machine.run(shell, undefined, { ...joining, NCKUBELET_TOKEN: "refused" });
     assert.equal(refused.code, 1);
     assert.equal(
       refused.stderr,
@@ -114,17 +112,13 @@ for (const shell of shells) {
     );
     assert.deepEqual(await machine.list(), unchanged);
   });
-}
 
-for (const shell of shells) {
-  test(`${shell.join(" ")}: a join warns about variables of the agent that override it`, async () => {
+  test(`${name}: a join warns about variables of the agent that override it`, async () => {
     await using machine = await createSandbox();
     const etc = join(machine.root, "etc/nckubelet");
-    await machine.publish(fakeExecutable("1.0.0"));
     await mkdir(etc);
     const { NCKUBELET_EXEC: listen } = machine.environment();
     await writeFile(join(etc, "agent.env"), "NCKUBELET_SERVER=https://10.0.0.2\n");
-    const joining = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
     const env = { ...joining, NCKUBELET_EXEC: `${listen} --standalone` };
     const { code, stdout } = await machine.run(shell, undefined, env);
     assert.equal(code, 0);
@@ -132,7 +126,7 @@ for (const shell of shells) {
     assert.deepEqual(warnings.map(([, setting]) => setting), ["standalone", "server"]);
   });
 
-  test(`${shell.join(" ")}: a rollback checks the health of an agent that has its socket elsewhere`, async () => {
+  test(`${name}: a rollback checks the health of an agent that has its socket elsewhere`, async () => {
     await using machine = await createSandbox();
     for (const version of ["1.0.0", "1.1.0"]) {
       const answer = 'ps) [ "$*" = "ps --socket /srv/own.sock" ]; exit';
@@ -147,14 +141,12 @@ for (const shell of shells) {
     assert.match(back.stdout, /now running nckubelet 1\.0\.0/);
   });
 
-  test(`${shell.join(" ")}: install.sh adds lines of its own to files without a last newline`, async () => {
+  test(`${name}: install.sh adds lines of its own to files without a last newline`, async () => {
     await using machine = await createSandbox();
     const etc = join(machine.root, "etc/nckubelet");
-    await machine.publish(fakeExecutable("1.0.0"));
     await mkdir(etc);
     await writeFile(join(etc, "config.yaml"), "standalone: true\nlog-level: debug");
     await writeFile(join(etc, "agent.env"), "HTTPS_PROXY=http://proxy:3128");
-    const joining = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
     for (const _ of ["first", "again"]) {
       const { code, stderr } = await machine.run(shell, undefined, joining);
       assert.deepEqual([code, stderr], [0, ""]);
@@ -169,7 +161,7 @@ for (const shell of shells) {
     }
   });
 
-  test(`${shell.join(" ")}: a run that repairs an agent that kept failing gives it time to start`, async () => {
+  test(`${name}: a run that repairs an agent that kept failing gives it time to start`, async () => {
     await using machine = await createSandbox();
     const up = join(machine.dir, "up");
     // It answers a while after its start.
@@ -185,20 +177,16 @@ for (const shell of shells) {
     assert.deepEqual([repaired.code, repaired.stderr], [0, ""], repaired.stdout);
     assert.match(repaired.stdout, /is running on this node/);
   });
-}
 
-for (const shell of shells) {
-  test(`${shell.join(" ")}: settings that an admin made private stay private, and cause no restart`, async () => {
+  test(`${name}: settings that an admin made private stay private, and cause no restart`, async () => {
     await using machine = await createSandbox();
     const config = join(machine.root, "etc/nckubelet/config.yaml");
-    await machine.publish(fakeExecutable("1.0.0"));
     await machine.run(shell);
     await machine.calls();
     await chmod(config, 0o600);
     assert.match((await machine.run(shell)).stdout, /nothing to do/);
     assert.deepEqual([(await stat(config)).mode & 0o777, await machine.calls()], [0o600, []]);
 
-    const joining = { NCKUBELET_SERVER: "https://10.0.0.1:6443", NCKUBELET_TOKEN: "abc.def" };
     assert.equal((await machine.run(shell, undefined, joining)).code, 0);
     assert.match(await readFile(config, "utf8"), /^kubeconfig: /m);
     assert.equal((await stat(config)).mode & 0o777, 0o600);
@@ -249,7 +237,6 @@ test("the agent may take a quarter of the machine's memory, 256 MB to 1 GB", asy
 
 test("install.sh keeps the flags of the agent until it gets new ones", async () => {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
   const flags = `${machine.environment().NCKUBELET_EXEC} --namespace "a $b"`;
   await machine.run(["sh"], undefined, { NCKUBELET_EXEC: flags });
   const file = join(machine.root, "etc/nckubelet/agent.env");
@@ -261,7 +248,6 @@ test("install.sh keeps the flags of the agent until it gets new ones", async () 
 
 test("install.sh runs the agent under OpenRC if there is no systemd", async () => {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
   const active = join(machine.dir, "active");
   const script = `[ "$2" != status ] || { test -e ${active}; exit; }
 echo "$(basename "$0") $*" >>${machine.dir}/calls

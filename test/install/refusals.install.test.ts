@@ -173,7 +173,6 @@ for (const shell of shells) {
     for (const [what, { spoil, env, says }] of Object.entries(refusals)) {
       await t.test(what, async () => {
         await using machine = await createSandbox();
-        await machine.publish(fakeExecutable("1.0.0"));
         await spoil?.(machine);
         const before = await machine.list();
         const { code, stderr } = await machine.run(shell, undefined, paths(machine, env));
@@ -209,8 +208,7 @@ test("install.sh accepts a signed release, a pinned CA and a file with its diges
 });
 
 test("install.sh prints the agent's last log lines when it does not become healthy", async () => {
-  await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0", { socket: false }));
+  await using machine = await createSandbox(fakeExecutable("1.0.0", { socket: false }));
   const { code, stdout, stderr } = await machine.run(["sh"], undefined, {
     NCKUBELET_EXEC: "--listen 127.0.0.1:1",
   });
@@ -221,7 +219,6 @@ test("install.sh prints the agent's last log lines when it does not become healt
 
 test("install.sh is not blocked by a lock that any user can take, and leaves none", async (t) => {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
   const other = spawn("sh", ["-c", `exec 9<${machine.root}/etc; flock 9; echo locked; exec sleep 600`]);
   t.after(() => other.kill("SIGKILL"));
   await once(other.stdout, "data");

@@ -78,8 +78,8 @@ esac
 `;
 }
 
-/** Creates a machine that runs systemd and has cgroup v2. */
-export async function createSandbox(): Promise<Sandbox> {
+/** Creates a machine that runs systemd and has cgroup v2, and publishes a release with this executable. */
+export async function createSandbox(executable = fakeExecutable("1.0.0")): Promise<Sandbox> {
   const temp = tempFolder();
   const dir = temp.path;
   const [root, tools, release] = [join(dir, "root"), join(dir, "tools"), join(dir, "release")];
@@ -118,6 +118,15 @@ export async function createSandbox(): Promise<Sandbox> {
     const words = shell[0] === "busybox" ? ["-c", `${functions}. "$0"`, file] : [file];
     return await runProgram([...shell, ...words, ...args], environment(env));
   };
+  const publish: Sandbox["publish"] = async (executable, about = "") => {
+    const packed = gzipSync(executable);
+    const digest = createHash("sha256").update(packed).digest("hex");
+    const names = ["amd64", "arm64"].map((arch) => `nckubelet-linux-${arch}.gz`);
+    for (const name of names) await writeFile(join(release, name), packed);
+    const sums = names.map((name) => `${digest}  ${name}\n`);
+    await writeFile(join(release, "SHA256SUMS"), about + sums.join(""));
+  };
+  await publish(executable);
   return {
     dir,
     root,
@@ -125,14 +134,7 @@ export async function createSandbox(): Promise<Sandbox> {
     url,
     environment,
     run,
-    async publish(executable, about = "") {
-      const packed = gzipSync(executable);
-      const digest = createHash("sha256").update(packed).digest("hex");
-      const names = ["amd64", "arm64"].map((arch) => `nckubelet-linux-${arch}.gz`);
-      for (const name of names) await writeFile(join(release, name), packed);
-      const sums = names.map((name) => `${digest}  ${name}\n`);
-      await writeFile(join(release, "SHA256SUMS"), about + sums.join(""));
-    },
+    publish,
     call: (shell, words, env = {}) =>
       runProgram([...shell, "-c", `${prelude(dir)}; ${words}`], environment(env)),
     list: () => listTree(root),

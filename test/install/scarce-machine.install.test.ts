@@ -28,8 +28,9 @@ async function runWithMount(machine: Sandbox, mount: string): Promise<RunResult 
 }
 
 test("on a full disk install.sh reports how much is free, and leaves nothing behind", { skip }, async () => {
-  await using machine = await createSandbox();
-  await machine.publish(`${fakeExecutable("1.0.0")}: ${randomBytes(100_000).toString("hex")}\n`);
+  await using machine = await createSandbox(
+    `${fakeExecutable("1.0.0")}: ${randomBytes(100_000).toString("hex")}\n`,
+  );
   const before = await machine.list();
   const { code, stderr, left } = await runWithMount(machine, "mount -t tmpfs -o size=64k tmpfs BIN");
   assert.match(
@@ -42,7 +43,6 @@ test("on a full disk install.sh reports how much is free, and leaves nothing beh
 
 test("with a read-only /usr install.sh reports it in one line, and changes nothing", { skip }, async () => {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
   const before = await machine.list();
   const { code, stderr, left } = await runWithMount(machine, "mount -t tmpfs -o ro tmpfs BIN");
   assert.match(stderr, /^install: cannot write to .*\/usr\/local\/bin: Read-only file system\n$/);
@@ -68,7 +68,6 @@ test("without curl install.sh downloads with wget, and names what it could not d
   skip: !hasWget && "no wget here",
 }, async () => {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
   const before = await machine.list();
   const env = { PATH: await barePath(machine, ["wget"]) };
   const failed = await machine.run(["sh"], undefined, { ...env, NCKUBELET_URL: "http://127.0.0.1:1" });
@@ -80,7 +79,6 @@ test("without curl install.sh downloads with wget, and names what it could not d
 
 test("without curl and without wget install.sh reports it, and changes nothing", async () => {
   await using machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
   const before = await machine.list();
   const { code, stderr } = await machine.run(["sh"], undefined, { PATH: await barePath(machine, []) });
   assert.match(stderr, /^install: cannot download http:\S+: install curl or wget\n$/);

@@ -7,7 +7,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { test, type TestContext } from "node:test";
-import { createSandbox, fakeExecutable, type Sandbox, shells } from "./sandbox.ts";
+import { createSandbox, type Sandbox, shells } from "./sandbox.ts";
 
 /** Starts a process with this environment, and waits until it runs. */
 async function startProcess(t: TestContext, words: string, env: Record<string, string> = {}) {
@@ -57,7 +57,6 @@ done 2>/dev/null`;
 
 async function installed(shell: string[]) {
   const machine = await createSandbox();
-  await machine.publish(fakeExecutable("1.0.0"));
   assert.equal((await machine.run(shell)).code, 0);
   await symlink("/proc", join(machine.root, "proc"));
   const uninstall = () =>
