@@ -6,9 +6,13 @@
  *   launcher check environments   parses the content of environment files, in place of requests
  *   launcher enter SESSION LEAF LOG PIPE SOURCE ENVIRONMENT FOLDER USER COMMAND...   becomes a command inside of a run
  *   launcher copy MARK LOG PIPE SOURCE   copies to the log in place of a launcher that was killed
+ *   launcher look USER   says what is at a path, as that user, for each request with one field on standard input
+ *   launcher read USER PATH   writes a regular file to standard output, as that user; ends with an error number
  *
  * A request is its length, then the count of its fields (both 32 bits, little-endian), then the fields, each ended by NUL:
  * MARK KEEPER LEAF LOG ENVIRONMENT FOLDER USER COMMAND..., where LOG is a folder. The answer is 32 bits: a pid, or a negative error number.
+ * The answer of `look` is three numbers of 32 bits, an error number, the kind of the file (as in st_mode, and 1 if the user may execute
+ * it) and a length, then that many of its first bytes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -955,44 +959,103 @@ static int start_copier(const char *log) {
 
 /* --- The zygote --- */
 
-static int32_t start(size_t length) {
+static bool reply(const uint32_t *numbers, size_t count) {
+  for (; count > 0; numbers++, count--) {
+    char bytes[] = {(char)*numbers, (char)(*numbers >> 8), (char)(*numbers >> 16), (char)(*numbers >> 24)};
+    if (!write_all(1, bytes, sizeof bytes)) return false;
+  }
+  return true;
+}
+
+static bool reply_one(int32_t number) { return reply((uint32_t[]){(uint32_t)number}, 1); }
+
+static bool start(size_t length) {
   struct run run;
   bool inside;
-  if (!read_run(words, split_frame(length), &run)) return -EINVAL;
+  if (!read_run(words, split_frame(length), &run)) return reply_one(-EINVAL);
   STEP(1);
   pid_t pid = fork_into(run.keeper, &inside);
   if (pid == 0) launch(&run, inside);
   STEP(2);
-  return pid < 0 ? -errno : pid;
+  return reply_one(pid < 0 ? -errno : pid);
 }
 
-static int32_t check_request(size_t length) {
+static bool check_request(size_t length) {
   struct run run;
   size_t count = split_frame(length);
-  return read_run(words, count, &run) ? (int32_t)count : -EINVAL;
+  return reply_one(read_run(words, count, &run) ? (int32_t)count : -EINVAL);
 }
 
-static int32_t check_environment(size_t length) {
+static bool check_environment(size_t length) {
   char text[length], *entry;
   int32_t count = 0;
   memcpy(text, frame, length);
   for (char *line = text; line < text + length; count++)
-    if (!(line = decode_line(line, text + length, &entry))) return -EINVAL;
-  return count;
+    if (!(line = decode_line(line, text + length, &entry))) return reply_one(-EINVAL);
+  return reply_one(count);
 }
 
 /* An empty request is answered with zero. A request that is too long ends the process: the next one cannot be found. */
-static int serve(int32_t (*answer)(size_t)) {
+static int serve(bool (*answer)(size_t)) {
   char head[4];
   while (read_all(0, head, sizeof head) == sizeof head) {
     size_t length = read_number(head);
     if (length > sizeof frame) return 2;
     if (read_all(0, frame, length) < length) break;
-    uint32_t reply = length == 0 ? 0 : (uint32_t)answer(length);
-    char bytes[] = {(char)reply, (char)(reply >> 8), (char)(reply >> 16), (char)(reply >> 24)};
-    if (!write_all(1, bytes, sizeof bytes)) break;
+    if (!(length == 0 ? reply_one(0) : answer(length))) break;
   }
   return 0;
+}
+
+/* --- Files of users, which others may change at any time --- */
+
+struct sight {
+  int error, file;
+  mode_t kind;
+  bool executable;
+};
+
+/* Opens a regular file, and nothing else: a FIFO might wait, a device might act. O_PATH opens nothing, so that it can be examined. */
+static struct sight look_at(const char *path) {
+  struct sight seen = {.file = -1};
+  struct stat info;
+  struct text link;
+  int found = open(path, O_PATH | O_CLOEXEC);
+  if (found < 0 || fstat(found, &info) != 0) {
+    seen.error = errno;
+    if (found >= 0) close(found);
+    return seen;
+  }
+  joined(&link, "/proc/self/fd/");
+  add_number(&link, (unsigned)found);
+  seen.kind = info.st_mode & S_IFMT;
+  seen.executable = access(link.bytes, X_OK) == 0;
+  if (S_ISREG(info.st_mode)) {
+    seen.file = open(link.bytes, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (seen.file < 0) seen.error = errno;
+  }
+  close(found);
+  return seen;
+}
+
+static bool look(size_t length) {
+  char head[4096];
+  if (split_frame(length) != 1) return false;
+  struct sight seen = look_at(words[0]);
+  size_t got = seen.file < 0 ? 0 : read_all(seen.file, head, sizeof head);
+  if (seen.file >= 0) close(seen.file);
+  return reply((uint32_t[]){(uint32_t)seen.error, seen.kind | seen.executable, (uint32_t)got}, 3) && write_all(1, head, got);
+}
+
+static int read_file(const char *path) {
+  static char bytes[65536];
+  struct sight seen = look_at(path);
+  if (seen.file < 0) return seen.error ? seen.error : EINVAL;
+  for (;;) {
+    ssize_t got = read(seen.file, bytes, sizeof bytes);
+    if (got == 0) return 0;
+    if (got < 0 || !write_all(1, bytes, (size_t)got)) return errno;
+  }
 }
 
 static int enter(int count, char **argument) {
@@ -1025,6 +1088,14 @@ int main(int count, char **argument) {
   syscall(SYS_close_range, 3U, ~0U, 0U);
   if (strcmp(mode, "enter") == 0) return enter(count, argument);
   if (strcmp(mode, "copy") == 0) return copy_in_place(count, argument);
+  if (strcmp(mode, "look") == 0 && count == 3) {
+    become(argument[2]);
+    return serve(look);
+  }
+  if (strcmp(mode, "read") == 0 && count == 4) {
+    become(argument[2]);
+    return read_file(argument[3]);
+  }
   if (strcmp(mode, "check") == 0 && count > 2)
     return serve(strcmp(argument[2], "requests") == 0 ? check_request : check_environment);
   if (strcmp(mode, "zygote") != 0) return 2;

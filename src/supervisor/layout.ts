@@ -4,7 +4,7 @@
  *   <state>/apps/<namespace>_<name>/record.json   the record of an app
  *   <state>/runs/<run>/                           the context of a run and its first record, private
  *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher writes; one folder, so that one watch serves all apps
- *   <state>/copies/<run>/{script,stop-file}       normalized copies of the run's scripts, for the group that it runs as
+ *   <state>/copies/<run>/{script,stop-file}       normalized copies of the run's scripts, for the user that it runs as
  *   <state>/scripts/                              downloaded scripts
  *   <state>/agent.lock                            a link that names the process of the agent
  *   <logs>/<namespace>_<name>/                    the log of an app, see logs/log-parts.ts

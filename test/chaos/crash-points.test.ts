@@ -28,6 +28,8 @@ function firstBy(first: string, whole: string): Launcher {
     },
     copyCommand: (request) => native.copyCommand(request),
     enterCommand: (...words) => native.enterCommand(...words),
+    look: native.look,
+    read: (...words) => native.read(...words),
     close: () => native.close(),
   };
 }

@@ -327,6 +327,8 @@ test("exec probes and stop files enter the app by the launcher", async () => {
         state: real.state,
         start: (request) => real.start(request),
         copyCommand: (request) => real.copyCommand(request),
+        look: (path, options) => real.look(path, options),
+        read: (path, options, onChunk) => real.read(path, options, onChunk),
         enterCommand(context, command, options) {
           const words = real.enterCommand(context, command, options);
           assert.deepEqual(words.slice(0, 2), [real.state.message, "enter"]);

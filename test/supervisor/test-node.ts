@@ -151,7 +151,9 @@ export async function createTestNode(
         const [line, environment] = await Promise.all([read(pid, "cmdline"), read(pid, "environ")]);
         return {
           line,
-          isOwn: line.includes(folder) || environment.split("\0").includes(`NODE_NAME=${nodeName}`),
+          // What looks at paths ends with the agent.
+          isOwn: line.includes(folder) && !line.includes("\0look\0") ||
+            environment.split("\0").includes(`NODE_NAME=${nodeName}`),
         };
       }));
       return all.filter(({ isOwn }) => isOwn).map(({ line }) => line);

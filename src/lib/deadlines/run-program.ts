@@ -2,18 +2,6 @@ import { Buffer } from "node:buffer";
 import { execFile } from "node:child_process";
 import { cleanPath } from "../shell.ts";
 
-/** A program that could not be started, failed, or did not end in time. Its exit status or errno is the `code` of the cause. */
-export class ProgramError extends Error {
-  override name = "ProgramError";
-  /** The last line that it wrote to standard error. */
-  detail: string;
-
-  constructor(command: string, detail: string, options: ErrorOptions) {
-    super(`${command}: ${detail}`, options);
-    this.detail = detail;
-  }
-}
-
 export interface RunProgramOptions {
   /** The search path. */
   path?: string;
@@ -22,15 +10,18 @@ export interface RunProgramOptions {
   signal?: AbortSignal;
 }
 
-/** Runs a program and returns its output. Ends in time, even if the program cannot be killed. */
+/**
+ * Runs a program and returns its output. Ends in time, even if the program cannot be killed. The message of an error has what it wrote to
+ * standard error; its exit status or errno is the `code` of the cause.
+ */
 export function runProgram(
   program: string,
   args: string[],
   { path = cleanPath, timeoutMs, signal = AbortSignal.timeout(timeoutMs) }: RunProgramOptions,
 ): Promise<Buffer> {
   const failed = (why: string, cause: Error) =>
-    new ProgramError([program, ...args].join(" "), why, { cause });
-  // A directory group may have many thousand members; a script to repair may have 10 MB.
+    new Error(`${[program, ...args].join(" ")}: ${why}`, { cause });
+  // A directory group may have many thousand members.
   const options = {
     env: { PATH: path, LC_ALL: "C" },
     cwd: "/",

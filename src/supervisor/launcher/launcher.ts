@@ -14,6 +14,8 @@ import { errorCode } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
 import { StartError } from "../types.ts";
 import { findHelper, type Helper, installHelper } from "./helper.ts";
+import { createLooker } from "./look.ts";
+import { readUserFile } from "./read-file.ts";
 import { encodeRequest, maxRequestBytes } from "./request.ts";
 import type {
   CopyRequest,
@@ -22,6 +24,7 @@ import type {
   Launcher,
   LaunchRequest,
   ProcessContext,
+  UserFiles,
 } from "./types.ts";
 import { Zygote } from "./zygote.ts";
 
@@ -35,6 +38,7 @@ export type {
   LaunchRequest,
   PipeRef,
   ProcessContext,
+  UserFiles,
 } from "./types.ts";
 
 const attempts = 3;
@@ -86,6 +90,8 @@ export interface ZygoteLauncherOptions {
 
 export class ZygoteLauncher implements Launcher {
   readonly #options: ZygoteLauncherOptions;
+  readonly #looker = createLooker({ command: () => [this.#file, "look"] });
+  readonly look: UserFiles["look"] = this.#looker.look;
   #zygote: Promise<Zygote> | undefined;
   #pid: number | undefined;
 
@@ -131,6 +137,14 @@ export class ZygoteLauncher implements Launcher {
     return [this.#file, "copy", mark, log, pipe, source];
   }
 
+  async read(
+    path: string,
+    { user, label }: { user: string; label: string },
+    onChunk: (chunk: Uint8Array) => void,
+  ): Promise<void> {
+    await readUserFile([this.#file, "read", user, path], onChunk, { label });
+  }
+
   /** Somebody may have removed the file: the zygote still has it. */
   get #file(): string {
     const { path } = this.#options;
@@ -138,6 +152,7 @@ export class ZygoteLauncher implements Launcher {
   }
 
   close(): void {
+    this.#looker.close();
     this.#zygote?.then((zygote) => zygote.close(), () => {});
     this.#zygote = undefined;
   }
@@ -165,9 +180,12 @@ export class ZygoteLauncher implements Launcher {
 
 /** In place of a launcher that cannot be had. What runs already is not affected. */
 function noLauncher(why: string): Launcher {
+  const refuse = () => Promise.reject(new StartError("LaunchFailed", `no app can start: ${why}`));
   return {
     state: { kind: "none", message: why },
-    start: () => Promise.reject(new StartError("LaunchFailed", `no app can start: ${why}`)),
+    start: refuse,
+    look: refuse,
+    read: refuse,
     enterCommand() {
       throw new Error(why);
     },

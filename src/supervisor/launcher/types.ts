@@ -59,8 +59,32 @@ export interface Entrance {
   enterCommand(context: ProcessContext, command: string[], options?: EnterOptions): string[];
 }
 
-/** Starts runs, and enters them. */
-export interface Launcher extends Entrance {
+/** What is at a path, as a user sees it. */
+export interface Look {
+  /** "missing" also means that it cannot be examined; "unreadable" is a file that cannot be opened. */
+  kind: "file" | "folder" | "other" | "missing" | "unreadable";
+  /** Whether the user may execute the file, or enter the folder. */
+  executable: boolean;
+  /** The first bytes of a file, at most 4096. */
+  head: Uint8Array;
+  /** The name of the error, if it is missing or unreadable. */
+  error?: string;
+}
+
+/** Touches paths that users name, with the rights of a user: `UID GID GROUP...`; "" for the agent's own. */
+export interface UserFiles {
+  /** `label` names the path in messages. */
+  look(path: string, options: { user: string; label: string; signal?: AbortSignal }): Promise<Look>;
+  /** Passes a regular file to `onChunk`, piece by piece. */
+  read(
+    path: string,
+    options: { user: string; label: string },
+    onChunk: (chunk: Uint8Array) => void,
+  ): Promise<void>;
+}
+
+/** Starts runs, enters them, and reads what users name. */
+export interface Launcher extends Entrance, UserFiles {
   readonly state: LauncherState;
   /**
    * Starts the launcher of a run; resolves when it exists. A StartError means that it may exist nevertheless: the caller cancels

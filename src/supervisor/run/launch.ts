@@ -6,7 +6,7 @@
  * after all of them. The log comes first of the files, since it may be on a mount that hangs. If the start of the launcher fails, the
  * caller cancels the run, and the claim decides.
  */
-import { checkPath, inQueue } from "../../lib/deadlines/deadlines.ts";
+import { inQueue } from "../../lib/deadlines/deadlines.ts";
 import { ensureFolder } from "../../lib/files.ts";
 import {
   type Caps,
@@ -20,7 +20,7 @@ import { buildEnvironment, type ResolveValue } from "./environment.ts";
 import { keyOf } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
 import { resolveIdentity } from "../identity/identity.ts";
-import { type Launcher, userField } from "../launcher/launcher.ts";
+import { type Launcher, type ProcessContext, userField, type UserFiles } from "../launcher/launcher.ts";
 import {
   environmentPath,
   folderOf,
@@ -34,7 +34,7 @@ import {
 import type { LimitFiles } from "../logs/logs.ts";
 import { openLastValues } from "./last-values.ts";
 import { prepareMarks } from "./launcher-marks.ts";
-import { type RunContext, saveRunContext } from "./run-context.ts";
+import { saveRunContext } from "./run-context.ts";
 import { saveEnvironment } from "./run-environment.ts";
 import { prepareScript, type Script } from "../script/script.ts";
 import { type Run, type RunnableApp, StartError } from "../types.ts";
@@ -70,7 +70,8 @@ export async function launchRun(
   const folder = folderOf(app);
   const identity = await resolveIdentity(spec.runAsUser, spec.runAsGroup);
   const workingDir = spec.workingDir || "/";
-  await checkFolder(workingDir, signal);
+  const user = userField(identity, deps.isRoot);
+  await checkFolder(workingDir, user, deps.launcher, signal);
   const values = await openLastValues(app, {
     path: valuesPath(layout, folder),
     bootId: run.bootId,
@@ -85,7 +86,7 @@ export async function launchRun(
     resolve: values.resolve,
   });
   // After everything slow, so that there is little time to replace a local file that was checked.
-  const script = await resolveScript(app, run, identity.gid, deps, signal);
+  const script = await resolveScript(app, run, user, deps, signal);
   signal.throwIfAborted();
 
   const contextFolder = runFolder(layout, run.id);
@@ -93,11 +94,10 @@ export async function launchRun(
   const { keeper, leaf, caps } = await placeRun(folder, run, capsOf(app), deps);
   const context = {
     leaf,
-    user: userField(identity, deps.isRoot),
+    user,
     workingDir,
-    gid: identity.gid,
     environment: environmentPath(layout, run.id),
-  } satisfies RunContext;
+  } satisfies ProcessContext;
   // Not by the launcher: the mount may hang.
   const isNew = await inQueue(layout.logDir, () => ensureFolder(log, { mode: 0o750 }), { path: log, signal });
   await deps.limitFiles.write(app, { isNew });
@@ -115,23 +115,32 @@ export async function launchRun(
 async function resolveScript(
   { spec }: RunnableApp,
   run: Run,
-  gid: number,
-  { layout, fetchScript, isRoot }: LaunchDeps,
+  user: string,
+  { layout, fetchScript, launcher }: LaunchDeps,
   signal: AbortSignal,
 ): Promise<Script> {
   const { shellFile = "", shellFileSHA256 } = spec;
   const sha256 = shellFileSHA256 || undefined;
   const isURL = /^https?:\/\//i.test(shellFile);
   const path = isURL ? await fetchScript(shellFile, sha256, signal) : shellFile;
-  return await prepareScript(path, { sha256, copyPath: scriptCopyPath(layout, run.id), gid, isRoot, signal });
+  const copyPath = scriptCopyPath(layout, run.id);
+  return await prepareScript(path, { sha256, copyPath, user, files: launcher, signal });
 }
 
-async function checkFolder(path: string, signal: AbortSignal): Promise<void> {
+/** As the app's user, who enters it. */
+async function checkFolder(
+  path: string,
+  user: string,
+  files: UserFiles,
+  signal: AbortSignal,
+): Promise<void> {
   if (path === "/") return;
   const label = `spec.workingDir: ${JSON.stringify(path)}`;
-  const { kind } = await checkPath(path, label, signal);
-  if (kind === "folder") return;
-  const why = kind === "missing" ? "no such folder on this node, or no right to enter it" : "not a directory";
+  const { kind, executable } = await files.look(path, { user, label, signal });
+  if (kind === "folder" && executable) return;
+  const why = kind === "missing" || kind === "folder"
+    ? "no such folder on this node, or no right to enter it"
+    : "not a directory";
   throw new StartError("InvalidWorkingDir", `${label}: ${why}`);
 }
 

@@ -9,10 +9,6 @@ import type { ProcessContext } from "../launcher/launcher.ts";
 import { environmentPath, runFolder as folderOfRun, type RunLayout } from "../layout.ts";
 import { checkEnvironment } from "./run-environment.ts";
 
-export interface RunContext extends ProcessContext {
-  gid: number;
-}
-
 /** The context of a run is gone or damaged: no command can enter it until its app restarts. */
 export class RunContextLostError extends Error {
   override name = "RunContextLostError";
@@ -20,14 +16,14 @@ export class RunContextLostError extends Error {
 
 const contextFile = (runFolder: string) => join(runFolder, "inside.json");
 
-export function saveRunContext(runFolder: string, context: RunContext): void {
+export function saveRunContext(runFolder: string, context: ProcessContext): void {
   writeNewSync(contextFile(runFolder), JSON.stringify(context));
 }
 
 /** Reads the context of a run; throws if the file cannot be of this run. */
-export async function readRunContext(runFolder: string): Promise<RunContext> {
+export async function readRunContext(runFolder: string): Promise<ProcessContext> {
   const path = contextFile(runFolder);
-  const context: RunContext = JSON.parse(await readFile(path, "utf8"));
+  const context: ProcessContext = JSON.parse(await readFile(path, "utf8"));
   const { leaf, user, workingDir, environment } = context ?? {};
   const isLeaf = leaf === "" ||
     (typeof leaf === "string" && leaf === join("/", leaf) && basename(leaf) === basename(runFolder));
@@ -36,7 +32,7 @@ export async function readRunContext(runFolder: string): Promise<RunContext> {
 }
 
 /** The context of a run that a command is about to enter, with an environment that can be read. */
-export async function requireRunContext(runFolder: string): Promise<RunContext> {
+export async function requireRunContext(runFolder: string): Promise<ProcessContext> {
   try {
     const context = await readRunContext(runFolder);
     await checkEnvironment(context.environment);

@@ -1,5 +1,5 @@
 import type { Logger } from "../../lib/log.ts";
-import type { Entrance } from "../launcher/launcher.ts";
+import type { Launcher } from "../launcher/launcher.ts";
 import { findOutput } from "./copy-log.ts";
 import { execInRun } from "./enter.ts";
 import { folderOf, type Layout, logFolder, markPath, runFolder, stopCopyPath } from "../layout.ts";
@@ -17,7 +17,7 @@ export async function runStopFile(
   run: Run,
   { layout, launcher, log, now, signal }: {
     layout: Layout;
-    launcher: Entrance;
+    launcher: Launcher;
     log: Logger;
     now: () => number;
     signal: AbortSignal;
@@ -27,11 +27,12 @@ export async function runStopFile(
   const app = keyOf(record.app);
   const folder = runFolder(layout, run.id);
   try {
-    const { gid } = await readRunContext(folder);
+    const { user } = await readRunContext(folder);
     const { command } = await prepareScript(stopFile, {
       field: "spec.stopFile",
       copyPath: stopCopyPath(layout, run.id),
-      gid,
+      user,
+      files: launcher,
     });
     const result = await execInRun(folder, command, {
       timeoutMs: Math.max(0, (run.stop?.deadline ?? 0) - now()),

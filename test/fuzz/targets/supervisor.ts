@@ -26,6 +26,7 @@ import {
 import { readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
 import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
 import { headBytes, isShell, readHead, repairText } from "../../../src/supervisor/script/script-text.ts";
+import type { UserFiles } from "../../../src/supervisor/launcher/launcher.ts";
 import { prepareScript } from "../../../src/supervisor/script/script.ts";
 import { recordWith, runOf } from "../../supervisor/fixtures.ts";
 import { firstPart } from "../../supervisor/logs/log-files.ts";
@@ -142,6 +143,15 @@ const marks: Target = {
   },
 };
 
+/** Files that all have this content. */
+function filesWith(content: Uint8Array): UserFiles {
+  const head = content.subarray(0, headBytes);
+  return {
+    look: () => Promise.resolve({ kind: "file", executable: true, head }),
+    read: (_path, _options, onChunk) => Promise.resolve(onChunk(content)),
+  };
+}
+
 const script: Target = {
   name: "script",
   covers: ["prepareScript", "readHead", "repairText", "isShell"],
@@ -160,7 +170,6 @@ const script: Target = {
     const folder = scratchFolder("script");
     const path = join(folder, "run.sh");
     const copyPath = join(folder, "copy", "run.sh");
-    writeFileSync(path, "", { mode: 0o755 });
     return {
       async run(input) {
         const { shebang, isELF, isUTF16, needsRepair } = readHead(input.subarray(0, headBytes));
@@ -168,11 +177,9 @@ const script: Target = {
         if (shebang) isShell(shebang);
         const mended = repairText(input);
         holds(mended === undefined || mended.length <= input.length, "a mended text is longer than it was");
-        writeFileSync(path, input);
-        const { command } = await prepareScript(path, { copyPath, gid: 0, isRoot: false });
+        const { command } = await prepareScript(path, { copyPath, user: "", files: filesWith(input) });
         holds(!isUTF16, "a script in UTF-16 is run");
-        // The shell that reads the first line drops NUL bytes.
-        if (!needsRepair && !input.includes(0)) {
+        if (!needsRepair) {
           const own = isELF || shebang !== undefined;
           holds(isDeepStrictEqual(command, own ? [path] : ["/bin/sh", path]), `runs as ${command.join(" ")}`);
         }

@@ -38,7 +38,7 @@ async function enterable() {
   const folder = temp.path;
   const environment = join(folder, "environment");
   await writeFile(environment, "");
-  saveRunContext(folder, { leaf: "", user: "", workingDir: "/", gid: 0, environment });
+  saveRunContext(folder, { leaf: "", user: "", workingDir: "/", environment });
   return { folder, environment, [Symbol.dispose]: temp.remove };
 }
 
@@ -66,7 +66,6 @@ test("a cgroup that cannot be entered throws: it says nothing about the app", as
     leaf,
     user: "",
     workingDir: "/",
-    gid: 0,
     environment: run.environment,
   });
   const asked = performProbe(probe, { ports: undefined, runFolder: run.folder, launcher: await entrance() });

@@ -9,7 +9,6 @@ import { execCommandLine, execInRun } from "../../../src/supervisor/run/run.ts";
 import {
   readLeaf,
   readRunContext,
-  type RunContext,
   RunContextLostError,
   saveRunContext,
 } from "../../../src/supervisor/run/run-context.ts";
@@ -26,11 +25,11 @@ test("the context of a run is accepted only if it can be of this run", async (t)
   const folder = tempFolder(t).path;
   const runId = basename(folder);
   const environment = join(folder, "environment");
-  const context: RunContext = { leaf: "", user: "", workingDir: "/", gid: 1, environment };
+  const context = { leaf: "", user: "", workingDir: "/", environment };
   for (const leaf of ["", `/sys/fs/cgroup/nckubelet/default_web/${runId}`]) {
     await rm(join(folder, "inside.json"), { force: true });
     saveRunContext(folder, { ...context, leaf });
-    assert.deepEqual([await readLeaf(folder), (await readRunContext(folder)).gid], [leaf, 1]);
+    assert.deepEqual([await readLeaf(folder), await readRunContext(folder)], [leaf, { ...context, leaf }]);
   }
   const strange = [
     ...["/etc", `/sys/../etc/${runId}`, `etc/${runId}`, "/", 7, null, undefined].map((leaf) => ({

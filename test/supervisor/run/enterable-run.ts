@@ -15,7 +15,6 @@ export async function enterable(leafIn = "") {
     leaf,
     user: "",
     workingDir: "/",
-    gid: 0,
     environment,
   });
   return {
