@@ -18,11 +18,10 @@ import { sleep } from "../lib/sleep.ts";
 import {
   execMarker,
   type ProcessStat,
-  readEnvironment,
   readProcNow,
   readStat,
+  readVariables,
   runMarker,
-  variableIn,
 } from "./processes.ts";
 import { isRunId } from "./run-ref.ts";
 import type { ProcessId, RunRef } from "./types.ts";
@@ -158,6 +157,8 @@ export function reuseScan<T>(scan: () => Promise<T>, now: () => number): (maxAge
 const settledMs = 60_000;
 /** How many processes are read before other work gets a turn. */
 const atOnce = 200;
+/** How many environments are read at the same time: as many as Node has threads for files. */
+const readers = 4;
 
 async function scan(): Promise<ProcessTable> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
@@ -170,7 +171,11 @@ async function scan(): Promise<ProcessTable> {
   }
   const isNew = ({ runId, marked, seenAt }: SeenProcess) =>
     runId === "" && marked === "" && now - seenAt < settledMs;
-  await Promise.all(found.filter(isNew).map(inspect));
+  const fresh = found.filter(isNew).values();
+  // Not all at once: what a scan holds in memory must not depend on how many processes users start.
+  await Promise.all(Array.from({ length: readers }, async () => {
+    for (const seen of fresh) await inspect(seen);
+  }));
   last = new Map(found.map((seen) => [seen.pid, seen]));
   return new ProcessTable(found);
 }
@@ -186,15 +191,16 @@ function remember(stat: ProcessStat, now: number): SeenProcess {
 }
 
 async function inspect(seen: SeenProcess): Promise<void> {
-  const environment = await readEnvironment(seen.pid);
-  if (environment === undefined) return;
+  const variables = await readVariables(seen.pid, [execMarker, runMarker]);
+  if (variables === undefined) return;
+  const valueOf = (name: string) => variables.values[name] ?? "";
   const outputs = [1, 2].map((fd) => linkOf(`/proc/${seen.pid}/fd/${fd}`));
   seen.pipes = outputs.filter((path, at) =>
     path.startsWith("pipe:") && isOpenBothWays(`/proc/${seen.pid}/fd/${at + 1}`)
   );
   // An exec process has its marker from the start, and that of the run once it has loaded the environment.
-  const exec = variableIn(environment, execMarker);
-  seen.marked = exec || variableIn(environment, runMarker);
+  const exec = valueOf(execMarker);
+  seen.marked = exec || valueOf(runMarker);
   if (seen.marked) seen.user = userOf(seen.pid);
   if (seen.marked || seen.pipes.length > 0) {
     seen.runId = runOfCgroup(cgroupOf(seen.pid), cgroupOf("self"));

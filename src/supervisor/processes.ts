@@ -1,6 +1,7 @@
 /** Processes as /proc shows them. A process is identified by pid and start time together, never by its pid alone. */
+import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import process from "node:process";
 import { errorCode } from "../lib/files.ts";
 import type { ProcessId } from "./types.ts";
@@ -75,15 +76,9 @@ export async function signalProcess(target: ProcessId, signal: NodeJS.Signals): 
 
 /** The app that a process belongs to, by the environment it was started with. */
 export async function appOfProcess(pid: number): Promise<{ namespace: string; name: string } | undefined> {
-  const environment = await readEnvironment(pid) ?? "";
-  const [namespace, name] = ["NCAPP_NAMESPACE", "NCAPP_NAME"].map((name) => variableIn(environment, name));
+  const { NCAPP_NAMESPACE: namespace, NCAPP_NAME: name } =
+    (await readVariables(pid, ["NCAPP_NAMESPACE", "NCAPP_NAME"]))?.values ?? {};
   return namespace && name ? { namespace, name } : undefined;
-}
-
-/** The value of a variable in the text that `readEnvironment` returns; "" if it is not there. */
-export function variableIn(environment: string, name: string): string {
-  const found = environment.split("\0").find((variable) => variable.startsWith(`${name}=`));
-  return found?.slice(name.length + 1) ?? "";
 }
 
 /** Resident memory in bytes; zero for a process that is gone. Synchronous: for a file this small, a thread costs ten times as much. */
@@ -106,14 +101,49 @@ export function readStat(pid: number): ProcessStat | undefined {
   return stat && stat.state !== "Z" && stat.state !== "X" ? stat : undefined;
 }
 
-/** Undefined for a process that has ended. One that may not be read counts as a process without our variables. */
-export async function readEnvironment(pid: number): Promise<string | undefined> {
+export interface Variables {
+  /** Those that were asked for and are there. */
+  values: Record<string, string | undefined>;
+  /** Nothing is there, as in the middle of an execve. */
+  isEmpty: boolean;
+}
+
+/** More than execve(2) accepts. Any process can make its environment as long as its memory (PR_SET_MM_MAP). */
+const maxEnvironment = 8 * 2 ** 20;
+/** Longer than a variable of ours. */
+const maxVariable = 1024;
+
+/**
+ * Reads variables of the environment that a process was started with, in small pieces. Undefined for a process that has ended. One that
+ * may not be read counts as a process without our variables.
+ */
+export async function readVariables(pid: number, names: string[]): Promise<Variables | undefined> {
   try {
-    return await readFile(`/proc/${pid}/environ`, "utf8");
+    await using file = await open(`/proc/${pid}/environ`);
+    const found = new Map<string, string>();
+    const page = Buffer.alloc(65_536);
+    // A variable starts behind a NUL byte; one that a piece has cut is whole in the next.
+    let [piece, total, got] = [Buffer.from("\0"), 0, 1];
+    while (got > 0 && total < maxEnvironment) {
+      got = (await file.read(page, 0, page.length)).bytesRead;
+      total += got;
+      piece = Buffer.concat([
+        piece.subarray(-maxVariable),
+        got > 0 ? page.subarray(0, got) : Buffer.from("\0"),
+      ]);
+      for (const name of names) {
+        const start = piece.indexOf(`\0${name}=`) + name.length + 2;
+        const end = piece.indexOf(0, start);
+        if (start > name.length + 1 && end >= 0 && !found.has(name)) {
+          found.set(name, piece.toString("latin1", start, end));
+        }
+      }
+    }
+    return { values: Object.fromEntries(found), isEmpty: total === 0 };
   } catch (error) {
     const code = errorCode(error);
     if (code === "ENOENT" || code === "ESRCH") return undefined;
-    if (code === "EACCES" || code === "EPERM") return "unreadable";
+    if (code === "EACCES" || code === "EPERM") return { values: {}, isEmpty: false };
     throw error;
   }
 }

@@ -12,7 +12,7 @@
  */
 import { sleep } from "../../lib/sleep.ts";
 import { scanProcesses } from "../process-table.ts";
-import { execMarker, readEnvironment } from "../processes.ts";
+import { execMarker, readVariables } from "../processes.ts";
 
 const maxChecks = 3;
 const betweenChecksMs = 20;
@@ -62,10 +62,10 @@ async function findOwn(
 ): Promise<number | "only exec" | "unclear"> {
   let answer: "only exec" | "unclear" = "only exec";
   for (const pid of pids) {
-    const environment = await readEnvironment(pid);
+    const variables = await readVariables(pid, [execMarker]);
     // A process in the middle of an execve shows no environment; one that was started without any never does.
-    if (environment === undefined || (environment === "" && !isSure)) answer = "unclear";
-    else if (!environment.split("\0").includes(`${execMarker}=${runId}`)) return pid;
+    if (variables === undefined || (variables.isEmpty && !isSure)) answer = "unclear";
+    else if (variables.values[execMarker] !== runId) return pid;
   }
   return answer;
 }
