@@ -7,8 +7,8 @@
  * living agent is never removed by another. A lock from before a power loss does not count: it names another boot.
  * Caveat: an agent in another pid namespace is invisible from here and counts as dead.
  */
-import { readFile, readlink, rm, symlink } from "node:fs/promises";
-import { ensureFolder, errorCode, explainFileError } from "../lib/files.ts";
+import { lstat, readFile, readlink, rm, symlink } from "node:fs/promises";
+import { ensureFolder, errorCode, explainFileError, whoElseCanChange } from "../lib/files.ts";
 import { lockPath } from "../supervisor/layout.ts";
 import { isAlive, parseStat, readBootId } from "../supervisor/processes.ts";
 
@@ -19,6 +19,10 @@ export async function lockState(stateDir: string): Promise<() => Promise<void>> 
     // Without its cause, which says the same.
     throw new Error(`--state-dir ${stateDir}: ${why}`);
   });
+  const { uid } = await lstat(stateDir);
+  // What is there decides what runs as whom. Its mode is set by the supervisor.
+  const other = whoElseCanChange({ uid, mode: 0 });
+  if (other) throw new Error(`--state-dir ${stateDir}: ${other}: name another folder, or chown it`);
   const path = lockPath({ stateDir });
   const self = parseStat(await readFile("/proc/self/stat", "utf8"));
   const own = `${await readBootId()} ${self?.pid} ${self?.startTime}`;

@@ -196,6 +196,15 @@ function makeFolderSync(path: string, mode: number): void {
   }
 }
 
+/** Says who beside root and this user can change what is in a folder; undefined for nobody. */
+export function whoElseCanChange(
+  { uid, mode }: { uid: number; mode: number },
+  self: number = process.geteuid?.() ?? 0,
+): string | undefined {
+  if (uid !== 0 && uid !== self) return `it belongs to user ${uid}`;
+  return (mode & 0o022) !== 0 ? "other users can write to it" : undefined;
+}
+
 /** Returns the errno name of a file system error, else its message. */
 export function errorCode(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;

@@ -4,9 +4,9 @@
  * Records on disk are restored first, so that apps started by an earlier agent continue under this one. Then the sync layer assigns
  * and withdraws apps; each runner works on its own app, so that a slow one never delays another.
  */
-import { chmod } from "node:fs/promises";
+import { chmod, lstat } from "node:fs/promises";
 import { FileTimeoutError, inQueue } from "../lib/deadlines/deadlines.ts";
-import { ensureFolder } from "../lib/files.ts";
+import { ensureFolder, whoElseCanChange } from "../lib/files.ts";
 import { waitAtMost } from "../lib/sleep.ts";
 import { type AppProber, createAppProber, type ProbeFailures } from "./probes/probes.ts";
 import type { CapsState, Usage } from "./confinement/confinement.ts";
@@ -98,7 +98,16 @@ export class Supervisor {
       await ensureFolder(folder);
     }
     // A mount that hangs delays the starts of apps, not that of the agent.
-    await inQueue(layout.logDir, () => ensureFolder(layout.logDir, { mode: 0o755 })).catch((error) => {
+    await inQueue(layout.logDir, async () => {
+      await ensureFolder(layout.logDir, { mode: 0o755 });
+      const why = whoElseCanChange(await lstat(layout.logDir));
+      if (why) {
+        log.warn("others can change the log folder, and so what the agent writes to", {
+          folder: layout.logDir,
+          why,
+        });
+      }
+    }).catch((error) => {
       if (!(error instanceof FileTimeoutError)) throw error;
       log.warn("cannot use the log folder yet", { error });
     });

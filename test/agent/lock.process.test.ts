@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { spawn } from "node:child_process";
-import { readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { chown, readdir, readFile, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { test, type TestContext } from "node:test";
@@ -40,6 +40,16 @@ async function startAtOnce(dir: string, count: number) {
     errors: ends.flatMap((end) => end.status === "rejected" ? [String(end.reason.message)] : []),
   };
 }
+
+test("a state folder of another user is refused: what is in it decides what runs as root", {
+  skip: process.getuid?.() !== 0 && "only root can give a folder away",
+}, async (t) => {
+  const { dir } = await createState(t);
+  await chown(dir, 65534, 65534);
+  const expected = `--state-dir ${dir}: it belongs to user 65534: name another folder, or chown it`;
+  await assert.rejects(lockState(dir), { message: expected });
+  assert.deepEqual(await readdir(dir), []);
+});
 
 const startedEarlier = { startTime: "1" };
 

@@ -2,8 +2,24 @@ import assert from "node:assert/strict";
 import { readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ensureFolder, errorCode, readIfExists, writeFileAtomic, writeNew } from "../../src/lib/files.ts";
+import {
+  ensureFolder,
+  errorCode,
+  readIfExists,
+  whoElseCanChange,
+  writeFileAtomic,
+  writeNew,
+} from "../../src/lib/files.ts";
 import { tempFolder } from "../temp-folder.ts";
+
+test("whoElseCanChange() names the owner of a folder, or that others can write to it", () => {
+  assert.equal(whoElseCanChange({ uid: 0, mode: 0o40755 }, 1000), undefined);
+  assert.equal(whoElseCanChange({ uid: 1000, mode: 0o40700 }, 1000), undefined);
+  assert.equal(whoElseCanChange({ uid: 1000, mode: 0o40700 }, 0), "it belongs to user 1000");
+  for (const mode of [0o40775, 0o41777]) {
+    assert.equal(whoElseCanChange({ uid: 0, mode }, 0), "other users can write to it");
+  }
+});
 
 test("writeFileAtomic() replaces the content, is private, and leaves no other file", async () => {
   using place = tempFolder();
