@@ -1,14 +1,23 @@
 /** The launcher for tests, compiled when its source has changed. */
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import process from "node:process";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { installHelper } from "../../src/supervisor/launcher/helper.ts";
 import { type Launcher, openLauncher } from "../../src/supervisor/launcher/launcher.ts";
 import { compiled, compileVariant, currentLauncher, sanitizers } from "../../tools/build/launcher.ts";
+import type { Architecture } from "../../tools/build/node-binary.ts";
 
-/** Returns the path of the launcher for an architecture; call it on the host before a guest needs it. */
-export const builtLauncher = currentLauncher;
+/**
+ * Returns the path of the launcher for an architecture; call it on the host before a guest needs it. `NCKUBELET_LAUNCHER` names another one
+ * for the tests on this machine: `sanitized`, or the path of a program that runs it, such as under valgrind.
+ */
+export async function builtLauncher(arch?: Architecture): Promise<string> {
+  const built = await currentLauncher(arch);
+  const other = arch === undefined ? process.env.NCKUBELET_LAUNCHER : undefined;
+  return other === "sanitized" ? await sanitizedLauncher() : other || built;
+}
 
 /** Returns the path of the launcher with sanitizers. */
 export function sanitizedLauncher(): Promise<string> {
