@@ -347,7 +347,7 @@ struct capability_set { uint32_t effective, permitted, inheritable; };
 static void become(const char *given) {
   struct user user;
   struct capability_header header = {0x20080522, 0};
-  struct capability_set set[2];
+  struct capability_set set[2] = {{0, 0, 0}};
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   if (syscall(SYS_capget, &header, set) == 0 && (set[0].inheritable | set[1].inheritable)) {
     set[0].inheritable = set[1].inheritable = 0;
