@@ -169,7 +169,8 @@ function startEye([file = "", ...args]: string[], user: string, onEnd: (eye: Eye
     eye.onAnswer?.(answer);
   });
   // Timers keep this process alive while it waits for an answer; an idle process must not.
-  for (const handle of [child, child.stdin, child.stdout]) (handle as { unref?: () => void }).unref?.();
+  const handles = child.pid === undefined ? [] : [child, child.stdin, child.stdout];
+  for (const handle of handles) (handle as { unref?: () => void }).unref?.();
   return eye;
 }
 

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { getSystemErrorName } from "node:util";
 import { FileTimeoutError } from "../../lib/deadlines/deadlines.ts";
+import { errorCode } from "../../lib/files.ts";
 
 /** Enough for a large file on a slow disk. */
 const readTimeoutMs = 60_000;
@@ -19,6 +20,10 @@ export async function readUserFile(
   const child = spawn(file, args, { cwd: "/", env: {}, stdio: ["ignore", "pipe", "ignore"] });
   const exited = once(child, "exit");
   exited.catch(() => {});
+  await once(child, "spawn").catch((cause) => {
+    // Its code is about this program, not about the file.
+    throw new Error(`${label}: cannot execute ${file}: ${errorCode(cause)}`, { cause });
+  });
   // A process that even SIGKILL does not end must not hold up the caller.
   const timer = setTimeout(() => {
     child.kill("SIGKILL");

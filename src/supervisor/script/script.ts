@@ -15,6 +15,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { chmod, chown, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { FileTimeoutError } from "../../lib/deadlines/deadlines.ts";
 import { ensureFolder, errorCode, explainFileError, writeNew } from "../../lib/files.ts";
 import { shellQuote } from "../../lib/shell.ts";
 import type { UserFiles } from "../launcher/launcher.ts";
@@ -97,10 +98,9 @@ async function readWhole(
     if (bytes < most) kept.push(chunk.subarray(0, most - bytes));
     bytes += chunk.length;
   }).catch((error) => {
-    // A file system that hangs is no matter of rights.
-    throw error instanceof StartError || error.name === "FileTimeoutError"
-      ? error
-      : unreadable(label, errorCode(error), user);
+    throw "code" in error && !(error instanceof FileTimeoutError)
+      ? unreadable(label, errorCode(error), user)
+      : error;
   });
   const content = Buffer.concat(kept);
   kept = [];

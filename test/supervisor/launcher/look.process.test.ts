@@ -141,6 +141,15 @@ test("a user reads what one of its groups may read", { skip: skipUnlessRoot }, a
   await assert.rejects(other.read(folder.path("shared")), { code: "EACCES" });
 });
 
+test("a launcher that is gone is not taken for a file that is gone", async () => {
+  using eyes = await createEyes({ path: "/no/launcher" });
+  await assert.rejects(eyes.look("/etc/passwd"), /passwd: the process that looks at it has ended/);
+  await assert.rejects(eyes.read("/etc/passwd"), (error: Error) => {
+    assert.equal("code" in error, false);
+    return /passwd: cannot execute \/no\/launcher: ENOENT/.test(error.message);
+  });
+});
+
 test("looks at the same time get their own answers; a signal ends a look", { skip }, async () => {
   using eyes = await createEyes();
   const looks = await Promise.all(["/", "/etc/passwd", "/dev/null", "/no"].map((path) => eyes.look(path)));
