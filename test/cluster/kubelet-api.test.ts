@@ -5,11 +5,12 @@ import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { createServer, request } from "node:http";
 import { request as secureRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import process from "node:process";
 import { after, before, test } from "node:test";
 import { agentGroup, agentUser } from "../../src/api/names.ts";
 import { shellQuote } from "../../src/lib/shell.ts";
@@ -47,7 +48,9 @@ before(async () => {
     mode: 0o755,
   });
   const env = [{ name: "COLOUR", value: "blue" }];
-  await cluster.apply(manifest("web", { shellFile, nodeName: "node-a", env, workingDir: temp.path }));
+  await cluster.apply(
+    manifest("web", { shellFile, nodeName: "node-a", env, workingDir: temp.path, allowExec: true }),
+  );
   const port = await waitFor(
     "the kubelet API is served",
     () => /serving the kubelet API address="?https:\S+:(\d+)"?/.exec(agent.log())?.[1],
@@ -214,6 +217,81 @@ test(
     server.close();
   },
 );
+
+test("who has the role edit is not root on the node: an app of root is entered only if it allows it", {
+  skip: skip || (process.getuid?.() !== 0 && "the agent is not root"),
+}, async () => {
+  const listening = createServer((_, response) => response.end("served")).listen(0, "127.0.0.1");
+  resources.defer(() => void listening.close());
+  await once(listening, "listening");
+  const { port } = listening.address() as AddressInfo;
+  // For a user other than root, in a folder that only root may enter.
+  await chmod(temp.path, 0o755);
+  const shellFile = join(temp.path, "sleeping.sh");
+  await writeFile(shellFile, "#!/bin/sh\nexec sleep 600\n", { mode: 0o755 });
+  const app = (name: string, spec: object) => ({
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCApp",
+    metadata: { name },
+    spec: { shellFile, nodeName: "node-a", ...spec },
+  });
+  const apps = [app("rooted", { ports: [{ port }] }), app("plain", { runAsUser: 65_534 })];
+  const input = JSON.stringify({ apiVersion: "v1", kind: "List", items: apps });
+  await cluster.kubectl(["apply", "-f", "-"], { input });
+  // The role edit consists of these two, where there is a controller that joins them.
+  for (const part of ["edit", "view"]) {
+    const role = `--clusterrole=system:aggregate-to-${part}`;
+    await cluster.kubectl(["create", "rolebinding", `editor-${part}`, role, "--user=viewer"]);
+  }
+  const token = cluster.tokenFor("viewer");
+  const attempt = (...words: string[]) => cluster.kubectl(words, { token, allowFail: true });
+  const entered = await waitFor("the editor enters the app of another user", async () => {
+    const answer = await attempt("exec", "plain", "--", "id", "-u");
+    return answer.code === 0 ? answer : undefined;
+  }, 90_000);
+  assert.equal(entered.stdout, "65534\n");
+  const reason = /ncapp default\/rooted runs as root: .*set spec\.allowExec to true/;
+  const isUp = ["get", "pod", "rooted", "-o", "jsonpath={.status.phase}"];
+  await waitFor("the app of root runs", async () => (await cluster.kubectl(isUp)).stdout === "Running");
+  for (
+    const words of [
+      ["exec", "rooted", "--", "id"],
+      ["attach", "rooted"],
+      ["cp", "default/rooted:/etc/shadow", join(temp.path, "shadow")],
+    ]
+  ) {
+    const { code, stdout, stderr } = await attempt(...words);
+    assert.notEqual(code, 0, words.join(" "));
+    assert.match(stderr, reason, words.join(" "));
+    assert.doesNotMatch(stdout, /uid=0/);
+  }
+  assert.equal(existsSync(join(temp.path, "shadow")), false);
+  const forwarded = async (pod: string) => {
+    await using kubectlForward = kubectl("port-forward", `pod/${pod}`, `:${port}`);
+    const local = await waitFor("it forwards or fails", () => {
+      if (kubectlForward.child.exitCode !== null) return "ended";
+      return /127.0.0.1:(\d+) ->/.exec(kubectlForward.text())?.[1];
+    });
+    const answer = local === "ended" ? "" : await fetch(`http://127.0.0.1:${local}/`).then(
+      (response) => response.text(),
+      () => "",
+    );
+    if (answer === "") await waitFor("the reason", () => /spec\./.test(kubectlForward.stderr));
+    return answer || kubectlForward.stderr;
+  };
+  assert.match(await forwarded("rooted"), reason);
+  assert.match(await forwarded("plain"), /port \d+ is not a TCP port in spec\.ports of ncapp default\/plain/);
+  const patch = (name: string, spec: object) =>
+    cluster.kubectl(["patch", "ncapp", name, "--type=merge", "-p", JSON.stringify({ spec })]);
+  await patch("plain", { ports: [{ port }] });
+  await patch("rooted", { allowExec: true });
+  await waitFor("a change of the spec counts", async () => {
+    const answer = await attempt("exec", "rooted", "--", "id", "-u");
+    return answer.stdout === "0\n";
+  });
+  await waitFor("its port is open", async () => await forwarded("plain") === "served");
+  assert.equal(await forwarded("rooted"), "served");
+});
 
 test("kubectl attach shows what the app writes from now on", { skip }, async () => {
   const before = Number(/tick (\d+)/.exec((await cluster.kubectl(["logs", "web", "--tail=1"])).stdout)?.[1]);

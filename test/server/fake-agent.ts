@@ -12,6 +12,7 @@ export const web: AppView = {
       name: "NODE",
       valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } },
     }],
+    allowExec: true,
   }),
   source: "manifests",
   status: { phase: "Running", ready: true },

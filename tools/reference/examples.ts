@@ -49,6 +49,7 @@ export const exampleSpecs: readonly NCAppSpec[] = [
       failureThreshold: 30,
     },
     suspend: true,
+    allowExec: true,
     nodeName: "edge-7",
     schedulerName: "nc-scheduler",
     nodeSelector: { "kubernetes.io/arch": "arm64" },

@@ -2,7 +2,7 @@ import type { Schema } from "./schema-type.ts";
 import { path } from "./patterns.ts";
 import { probe } from "./probe.ts";
 
-/** When the app restarts and how it stops. Changes apply without a restart. */
+/** When the app restarts, how it stops and who may enter it. Changes apply without a restart. */
 export const lifecycle = {
   restartPolicy: {
     type: "string",
@@ -72,6 +72,13 @@ export const lifecycle = {
   suspend: {
     type: "boolean",
     description: "If true, the agent stops the app and does not start it. The NCApp stays.",
+    default: false,
+  },
+  allowExec: {
+    type: "boolean",
+    description:
+      "If true, kubectl exec, attach, cp and port-forward may enter the app even if it runs as root, and port-forward reaches every " +
+      "port of the node. If false, they cannot enter an app that runs as root, and port-forward reaches only `ports`.",
     default: false,
   },
 } as const satisfies { [field: string]: Schema };

@@ -47,6 +47,7 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
       ["Stop file", spec.stopFile],
       ["Schedule", [spec.schedule, spec.timeZone].filter(Boolean).join(" ")],
       ["Suspended", spec.suspend ? "yes" : undefined],
+      ["Allow exec", spec.allowExec ? "yes" : undefined],
       ["Liveness", probe(spec.livenessProbe)],
       ["Readiness", probe(spec.readinessProbe)],
       ["Startup", probe(spec.startupProbe)],

@@ -2,6 +2,7 @@
 import type { Context } from "hono";
 import type { IncomingMessage } from "node:http";
 import { podContainer } from "../../api/names.ts";
+import { readRunUser } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
 import { requireCapacity } from "../routes/routes.ts";
 import type { TakeOver } from "../listen/listen.ts";
@@ -48,6 +49,37 @@ export function requireRun({ app, status, run }: AppView): NonNullable<AppView["
   const { namespace = "default", name } = app.metadata;
   const why = status.message ? ` (${status.message})` : "";
   throw new Refusal(409, `ncapp ${namespace}/${name} is ${status.phase}${why}, not running`, { name });
+}
+
+/**
+ * Resolves if clients may enter the app: it runs as another user than root, or its spec allows it. Who may use pods/exec in a
+ * namespace is not thereby root on nodes. The sender is the API server, whose own rights say nothing about the user behind it,
+ * so the app decides.
+ */
+export async function requireEntry(app: AppView, { view }: Pick<KubeletServices, "view">): Promise<void> {
+  if (app.app.spec.allowExec) return;
+  const uid = await readRunUser(requireRun(app).folder);
+  if (uid !== undefined && uid > 0) return;
+  const { namespace = "default", name } = app.app.metadata;
+  const why = uid === 0
+    ? `runs as root: who enters it is root on node ${view.node}`
+    : `may run as root: node ${view.node} does not know its user`;
+  throw new Refusal(
+    403,
+    `ncapp ${namespace}/${name} ${why}; set spec.allowExec to true to allow it, or spec.runAsUser to another user`,
+    { name },
+  );
+}
+
+/** Why clients of the app may not connect to a port of the node; undefined if they may. Its spec may have changed since they came. */
+export function whyNoPort(app: AppView | undefined, port: number): string | undefined {
+  if (!app) return "the app is gone";
+  const { allowExec, ports = [] } = app.app.spec;
+  const isOwn = ports.some(({ port: own, protocol = "TCP" }) => own === port && protocol === "TCP");
+  if (allowExec || isOwn) return undefined;
+  const { namespace = "default", name } = app.app.metadata;
+  return `port ${port} is not a TCP port in spec.ports of ncapp ${namespace}/${name}; ` +
+    "add it, or set spec.allowExec to true to reach every port of the node";
 }
 
 /** Counts one more client, before anything else is awaited: others may be authorized at the same moment. Returns what undoes it. */

@@ -8,7 +8,7 @@ import { readLog } from "../../supervisor/logs/logs.ts";
 import { type ExecSession, startExecSession } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
 import { abortWhen, flag } from "../routes/routes.ts";
-import { type KubeletContext, requireContainer, requireRun } from "./context.ts";
+import { type KubeletContext, requireContainer, requireEntry, requireRun } from "./context.ts";
 import { readParameter } from "./query.ts";
 import {
   exitStatus,
@@ -53,8 +53,10 @@ export function readCommandQuery(url: URL): CommandQuery {
   return { command, tty, streams: (Object.keys(wanted) as StreamType[]).filter((type) => wanted[type]) };
 }
 
-export function exec(context: KubeletContext, services: KubeletServices): Response {
-  const run = requireRun(requireContainer(context, services));
+export async function exec(context: KubeletContext, services: KubeletServices): Promise<Response> {
+  const found = requireContainer(context, services);
+  const run = requireRun(found);
+  await requireEntry(found, services);
   const { command, tty, streams: types } = readCommandQuery(new URL(context.req.url));
   if (command.length === 0) throw new Refusal(400, "query parameter command: Required value");
   return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
@@ -113,9 +115,10 @@ function passOn(output: Readable | undefined, target: Writable | undefined) {
 }
 
 /** Follows what the app writes from now on. Its standard input is /dev/null, so what a client sends is dropped. */
-export function attach(context: KubeletContext, services: KubeletServices): Response {
+export async function attach(context: KubeletContext, services: KubeletServices): Promise<Response> {
   const found = requireContainer(context, services);
   const run = requireRun(found);
+  await requireEntry(found, services);
   const { streams: types } = readCommandQuery(new URL(context.req.url));
   const { namespace = "default", name } = found.app.metadata;
   const { view } = services;

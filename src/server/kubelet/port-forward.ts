@@ -6,9 +6,10 @@
  */
 import { connect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { keyOf, splitAppKey } from "../../api/names.ts";
 import { errorCode } from "../../lib/files.ts";
 import { type Headers, type Limits, SpdySession, type SpdyStream } from "../spdy/spdy.ts";
-import { type KubeletContext, requireApp } from "./context.ts";
+import { type KubeletContext, requireApp, requireEntry, whyNoPort } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
 import { acceptStreams } from "./upgrade.ts";
 
@@ -24,9 +25,12 @@ interface Pair {
   timer: NodeJS.Timeout;
 }
 
-export function portForward(context: KubeletContext, services: KubeletServices): Response {
-  requireApp(context, services);
-  const options = { limits: services.streamLimits };
+export async function portForward(context: KubeletContext, services: KubeletServices): Promise<Response> {
+  const found = requireApp(context, services);
+  await requireEntry(found, services);
+  const { namespace, name } = splitAppKey(keyOf(found.app));
+  const whyNot = (port: number) => whyNoPort(services.view.app(namespace, name), port);
+  const options = { limits: services.streamLimits, whyNot };
   return acceptStreams(
     context,
     portForwardProtocols,
@@ -37,8 +41,10 @@ export function portForward(context: KubeletContext, services: KubeletServices):
 
 export async function servePortForward(
   socket: Duplex,
-  { limits, closeMs = connectMs }: {
+  { limits, whyNot = () => undefined, closeMs = connectMs }: {
     limits?: Partial<Limits>;
+    /** Why the client may not connect to a port; undefined if it may. */
+    whyNot?: (port: number) => string | undefined;
     /** How long a port may take to read the rest, once the client has left. */
     closeMs?: number;
   } = {},
@@ -54,7 +60,9 @@ export async function servePortForward(
     if (!pair.data || !pair.error) return;
     clearTimeout(pair.timer);
     pairs.delete(key);
-    forward(port, pair.data, pair.error, closeMs);
+    const why = whyNot(port);
+    if (why === undefined) forward(port, pair.data, pair.error, closeMs);
+    else refuse(why, pair.data, pair.error);
   };
   const drop = (key: string) => {
     const pair = pairs.get(key);
@@ -80,6 +88,14 @@ export function parsePortHeaders(
   if ((type !== "data" && type !== "error") || id === undefined || !/^\d{1,20}$/.test(id)) return undefined;
   if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535) return undefined;
   return { type, port: Number(port), id };
+}
+
+/** Ends a pair of streams that is connected with nothing. */
+function refuse(why: string, data: SpdyStream, error: SpdyStream): void {
+  error.resume();
+  error.end(why);
+  data.resume();
+  data.end();
 }
 
 /** Connects a pair of streams with a port of this node. */

@@ -1,7 +1,7 @@
 /** `/run`: a command inside of an app, without streams: the answer is what it prints. */
 import { execInRun } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
-import { acquire, type KubeletContext, requireContainer, requireRun } from "./context.ts";
+import { acquire, type KubeletContext, requireContainer, requireEntry, requireRun } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
 
 const timeoutMs = 60_000;
@@ -9,7 +9,9 @@ const captureBytes = 1 << 20;
 
 /** Runs `cmd`, whose words are separated by spaces, as the kubelet does. A command that fails is a 500 with its output. */
 export async function runCommand(context: KubeletContext, services: KubeletServices): Promise<Response> {
-  const run = requireRun(requireContainer(context, services));
+  const found = requireContainer(context, services);
+  const run = requireRun(found);
+  await requireEntry(found, services);
   const command = (context.req.query("cmd") ?? "").split(" ").filter(Boolean);
   if (command.length === 0) throw new Refusal(400, "query parameter cmd: Required value");
   if (command.some((word) => word.includes("\0"))) {

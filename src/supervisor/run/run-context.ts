@@ -4,6 +4,7 @@
  */
 import { readFile, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import process from "node:process";
 import { errorCode, writeNewSync } from "../../lib/files.ts";
 import type { ProcessContext } from "../launcher/launcher.ts";
 import { environmentPath, runFolder as folderOfRun, type RunLayout } from "../layout.ts";
@@ -43,6 +44,20 @@ export async function requireRunContext(runFolder: string): Promise<ProcessConte
     const isLost = !isSystemError(cause ?? error) || errorCode(cause ?? error) === "ENOENT";
     throw isLost ? new RunContextLostError(message, { cause: error }) : error;
   }
+}
+
+/**
+ * The user that commands in a run get: the app's, or the agent's own if the agent was not root when it started the run. undefined
+ * if the context of the run cannot be read or names no user.
+ */
+export async function readRunUser(
+  runFolder: string,
+  own: number | undefined = process.getuid?.(),
+): Promise<number | undefined> {
+  const { user } = await readRunContext(runFolder).catch(() => ({ user: undefined }));
+  if (user === "") return own;
+  const [, uid] = /^(\d+)( |$)/.exec(user ?? "") ?? [];
+  return uid === undefined ? undefined : Number(uid);
 }
 
 /** The cgroup that a run was started in, "" for none; undefined if its context cannot be read. */

@@ -26,6 +26,6 @@ export {
   watchMarks,
 } from "./launcher-marks.ts";
 export { observeRun } from "./observe.ts";
-export { readLeaf, removeEnvironment, RunContextLostError } from "./run-context.ts";
+export { readLeaf, readRunUser, removeEnvironment, RunContextLostError } from "./run-context.ts";
 export { listEnvironments } from "./run-environment.ts";
 export { runStopFile } from "./stop-file.ts";

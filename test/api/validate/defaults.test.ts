@@ -13,6 +13,7 @@ test("applyDefaults() fills in the documented defaults", () => {
     terminationGracePeriodSeconds: 30,
     concurrencyPolicy: "Forbid",
     suspend: false,
+    allowExec: false,
     schedulerName: "nc-scheduler",
   });
 });

@@ -1,0 +1,131 @@
+/** Who may enter an app through the API server: everyone with pods/exec, unless it runs as root. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { NCAppSpec } from "../../../src/api/types.ts";
+import type { AppView } from "../../../src/server/view.ts";
+import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
+import { appWith } from "../../supervisor/fixtures.ts";
+import { tempFolder } from "../../temp-folder.ts";
+import { waitFor } from "../../wait-for.ts";
+import { viewWith, web } from "../fake-agent.ts";
+import { SpdyClient } from "../spdy/client.ts";
+import { askForStreams, startKubelet } from "./stream-client.ts";
+
+const container = "default/web/app";
+const forwarding = { protocol: "portforward.k8s.io" };
+
+/** A kubelet API with one app whose run has this user; the spec can be changed. */
+async function nodeWith(user: string, spec: NCAppSpec = {}) {
+  const temp = tempFolder();
+  const context = { leaf: "", user, workingDir: "/", gid: 0, environment: join(temp.path, "environment") };
+  saveRunContext(temp.path, context);
+  const run = { id: "run", folder: temp.path };
+  const node: { spec: NCAppSpec; run: AppView["run"] } = { spec, run };
+  const kubelet = await startKubelet({
+    view: viewWith({ app: () => ({ ...web, app: appWith(node.spec), run: node.run }) }),
+  });
+  const ask = async (path: string, options: object = {}) => {
+    const answer = await askForStreams(kubelet.port, path, options);
+    if (answer instanceof SpdyClient) return { client: answer, status: 101, message: "" };
+    return { status: answer.status, message: JSON.parse(answer.body).message as string };
+  };
+  const runCommand = async () => {
+    const options = { method: "POST", headers: { authorization: "Bearer writer" } };
+    const answer = await fetch(`http://127.0.0.1:${kubelet.port}/run/${container}?cmd=id`, options);
+    return { status: answer.status, message: (await answer.json()).message as string };
+  };
+  return {
+    node,
+    ask,
+    /** What each way into the app answers. */
+    ways: async () => ({
+      exec: await ask(`/exec/${container}?command=id&output=1`),
+      attach: await ask(`/attach/${container}?output=1`),
+      portForward: await ask("/portForward/default/web", forwarding),
+      run: await runCommand(),
+    }),
+    async [Symbol.asyncDispose]() {
+      await kubelet[Symbol.asyncDispose]();
+      temp.remove();
+    },
+  };
+}
+
+test("an app that runs as root is entered by nobody, before the connection becomes a stream", async () => {
+  await using root = await nodeWith("0 0 0", { runAsUser: "web", ports: [{ port: 80 }] });
+  const refused = {
+    status: 403,
+    message: "ncapp default/web runs as root: who enters it is root on node node-a; " +
+      "set spec.allowExec to true to allow it, or spec.runAsUser to another user",
+  };
+  const every = { exec: refused, attach: refused, portForward: refused, run: refused };
+  assert.deepEqual(await root.ways(), every, "the spec does not count, but what the run got");
+});
+
+test("a run whose user is unknown counts as root", async () => {
+  await using lost = await nodeWith("");
+  lost.node.run = { id: "run", folder: "/no/such/run" };
+  const { status, message } = await lost.ask(`/exec/${container}?command=id&output=1`);
+  assert.equal(status, 403);
+  assert.match(message, /may run as root: node node-a does not know its user; set spec\.allowExec/);
+});
+
+test("allowExec opens an app that runs as root, and takes effect at once", async () => {
+  await using root = await nodeWith("0 0 0");
+  const path = "/portForward/default/web";
+  assert.equal((await root.ask(path, forwarding)).status, 403);
+  root.node.spec = { allowExec: true };
+  const { client, status } = await root.ask(path, forwarding);
+  assert.equal(status, 101);
+  client?.socket.destroy();
+  root.node.spec = { allowExec: false };
+  assert.equal((await root.ask(path, forwarding)).status, 403);
+});
+
+test("an app of another user is entered by who may use pods/exec", async () => {
+  await using other = await nodeWith("1000 1000 1000");
+  const { exec, attach, portForward } = await other.ways();
+  assert.deepEqual([exec, attach, portForward].map(({ status }) => status), [101, 101, 101]);
+  for (const { client } of [exec, attach, portForward]) client?.socket.destroy();
+});
+
+test("an app that does not run is not entered", async () => {
+  await using other = await nodeWith("1000 1000 1000");
+  other.node.run = undefined;
+  assert.equal((await other.ask("/portForward/default/web", forwarding)).status, 409);
+});
+
+test("port-forward reaches only the TCP ports of the spec, unless it allows exec", async () => {
+  const server = createServer((socket) => socket.end("hello")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await using other = await nodeWith("1000 1000 1000", { ports: [{ port, protocol: "UDP" }] });
+  const { client } = await other.ask("/portForward/default/web", forwarding);
+  assert.ok(client);
+  let last = 0;
+  const forward = async () => {
+    const headers = { port: String(port), requestID: String(++last) };
+    const error = client.open({ ...headers, streamType: "error" });
+    const data = client.open({ ...headers, streamType: "data" });
+    data.end();
+    await waitFor("both ended", () => error.ended && data.ended);
+    return { data: data.text(), error: error.text() };
+  };
+  const refused = {
+    data: "",
+    error: `port ${port} is not a TCP port in spec.ports of ncapp default/web; ` +
+      "add it, or set spec.allowExec to true to reach every port of the node",
+  };
+  assert.deepEqual(await forward(), refused);
+  other.node.spec = { ports: [{ port }] };
+  assert.deepEqual(await forward(), { data: "hello", error: "" });
+  other.node.spec = { allowExec: true };
+  assert.deepEqual(await forward(), { data: "hello", error: "" });
+  other.node.spec = {};
+  assert.deepEqual(await forward(), refused);
+  client.socket.destroy();
+  server.close();
+});

@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { readRunUser } from "../../../src/supervisor/run/run.ts";
+import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
+import { tempFolder } from "../../temp-folder.ts";
+
+async function userOf(user: unknown, own?: number): Promise<number | undefined> {
+  using temp = tempFolder();
+  const fields = { leaf: "", workingDir: "/", gid: 0, environment: join(temp.path, "environment") };
+  saveRunContext(temp.path, { ...fields, user: user as string });
+  return await readRunUser(temp.path, own);
+}
+
+test("commands in a run get the user that its launcher gave it", async () => {
+  assert.equal(await userOf("0 0 0"), 0);
+  assert.equal(await userOf("1000 1000 1000 27"), 1000);
+  assert.equal(await userOf("65534"), 65_534);
+});
+
+test("in a run of an agent that was not root, they get the user of the agent that is there now", async () => {
+  assert.equal(await userOf("", 1000), 1000);
+  assert.equal(await userOf("", 0), 0);
+});
+
+test("a run whose context is gone or damaged has no known user", async () => {
+  assert.equal(await userOf("web"), undefined);
+  assert.equal(await userOf("-1 0"), undefined);
+  assert.equal(await userOf(1000), undefined);
+  assert.equal(await readRunUser("/no/such/run"), undefined);
+  using temp = tempFolder();
+  await writeFile(join(temp.path, "inside.json"), "null");
+  assert.equal(await readRunUser(temp.path), undefined);
+});
