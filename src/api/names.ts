@@ -116,6 +116,9 @@ export const labels = {
 /** The taint on Nodes that an agent registered. It keeps Pods away. */
 export const nodeTaint = { key: labels.node, effect: "NoSchedule" } as const;
 
+/** How the names of namespaces begin that belong to Kubernetes itself. No app is shown as a Pod there. */
+export const systemNamespacePrefix = "kube-";
+
 /** The namespace of the agents' Leases. Every API server creates it for the Leases of kubelets. */
 export const leaseNamespace = "kube-node-lease";
 /** The namespace of the scheduler, its service account and its leader election. */
@@ -133,6 +136,21 @@ export function electionLease(schedulerName: string): string {
 /** Returns the Lease that the agent of a node renews, in `leaseNamespace`. */
 export function agentLease(node: string): string {
   return `nckubelet-${node}`;
+}
+
+/**
+ * Returns what is wrong with the name of a node, if anything. The node `nckubelet-a` would have the Lease that belongs to the agent of
+ * node `a`.
+ */
+export function nodeNameProblem(name: string): string | undefined {
+  if (!isSafeName(name)) {
+    return "not a node name (lowercase letters, digits, '-' and '.')";
+  }
+  if (name.startsWith(agentLease(""))) {
+    return `must not begin with ${agentLease("")}: its Lease would be that of the agent of node ` +
+      `${JSON.stringify(name.slice(agentLease("").length))}`;
+  }
+  return undefined;
 }
 
 interface Named {
@@ -156,6 +174,10 @@ export const agentNamespace = "nckubelet-agents";
 /** The group of those service accounts. */
 export const agentAccounts = `system:serviceaccounts:${agentNamespace}`;
 
+/** The service account of the controllers' Deployment, in `systemNamespace`; named as the first of its roles. */
+export const controllerAccountName = "nckubelet-scheduler";
+/** The user that it is. */
+export const controllerAccount = `system:serviceaccount:${systemNamespace}:${controllerAccountName}`;
 /** The group in the client certificate of a scheduler that runs outside the cluster. */
 export const schedulerGroup = "nckubelet:schedulers";
 

@@ -202,7 +202,8 @@ export function newRevision(
   { name, hash, revision, data }: { name: string; hash: string; revision: number; data: AppTemplate },
 ): object {
   const { namespace } = set.metadata;
-  const labels = { ...data.metadata.labels, [setLabels.revision]: hash };
+  // None of the template: a StatefulSet with the same labels would list it among its own.
+  const labels = { [setLabels.revision]: hash };
   return {
     apiVersion: apiVersionOf(controllerRevisions),
     kind: controllerRevisions.kind,

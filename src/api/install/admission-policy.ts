@@ -12,7 +12,6 @@ import {
   agentAccounts,
   agentGroup,
   agentLease,
-  agentNamespace,
   agentUser,
   annotations,
   group,
@@ -22,15 +21,18 @@ import {
   plural,
 } from "../names.ts";
 import { podValidations, podVariables } from "./pod-policy.ts";
-
-type Validation = { expression: string; message: string };
-type ResourceRule = {
-  apiGroups: string[];
-  apiVersions: string[];
-  operations: string[];
-  resources: string[];
-  scope: "*";
-};
+import {
+  both,
+  definePolicy,
+  holderOf,
+  isBound,
+  isMirror,
+  isUnchanged,
+  nodeVariable,
+  type ResourceRule,
+  type Validation,
+  writesTo,
+} from "./policy-parts.ts";
 
 /** Returns the policies, each with its binding. */
 export function buildAdmissionPolicies(): object[] {
@@ -46,12 +48,14 @@ export function buildAdmissionPolicies(): object[] {
       [writesTo("", ["nodes", "nodes/status"])],
       nodeVariables,
       nodeValidations,
+      isAgentByName,
     ),
     ...policy(
       "nckubelet-agent-pods",
       [writesTo("", ["pods", "pods/status"])],
       podVariables,
       podValidations(isUnchanged),
+      isAgentByName,
     ),
     ...policy("nckubelet-agent-leases", [writesTo("coordination.k8s.io", ["leases"])], [], [{
       expression: `request.namespace == '${leaseNamespace}' && request.operation != 'DELETE' && ` +
@@ -63,19 +67,11 @@ export function buildAdmissionPolicies(): object[] {
   ];
 }
 
-const userPrefix = agentUser("");
-const accountPrefix = `system:serviceaccount:${agentNamespace}:`;
-
 const isAgent = `has(request.userInfo.groups) && ('${agentGroup}' in request.userInfo.groups || ` +
   `'${agentAccounts}' in request.userInfo.groups)`;
 
-const nodeVariable = {
-  name: "node",
-  expression:
-    [userPrefix, accountPrefix].map((prefix) =>
-      `request.userInfo.username.startsWith('${prefix}') ? request.userInfo.username.substring(${prefix.length}) : `
-    ).join("") + "''",
-};
+/** An agent with controllers is a member of their group, and an agent by its name; of its writes to Nodes and Pods none is a controller's. */
+const isAgentByName = `(${isAgent}) || request.userInfo.username.startsWith('${agentUser("")}')`;
 
 const appVariables = [
   { name: "isStatus", expression: "has(request.subResource) && request.subResource == 'status'" },
@@ -156,70 +152,27 @@ function sameOwnersAndFinalizers(what: string): Validation[] {
   }));
 }
 
-function isUnchanged(field: string): string {
-  const of = (object: string) => `(has(${object}.metadata.${field}) ? ${object}.metadata.${field} : [])`;
-  return "request.operation == 'DELETE' || " +
-    `${of("object")} == (request.operation == 'CREATE' ? [] : ${of("oldObject")})`;
-}
-
-/** Returns two variables, `NAME` of the object and `oldNAME` of the object before; `none` stands for no object. */
-function both(name: string, none: string, valueOf: (object: string) => string): object[] {
-  const old = `old${name[0]!.toUpperCase()}${name.slice(1)}`;
-  return [
-    { name, expression: `request.operation == 'DELETE' ? ${none} : (${valueOf("object")})` },
-    { name: old, expression: `request.operation == 'CREATE' ? ${none} : (${valueOf("oldObject")})` },
-  ];
-}
-
-function holderOf(object: string): string {
-  return `(has(${object}.status) && has(${object}.status.nodeName) ? ${object}.status.nodeName : '')`;
-}
-
-function isBound(object: string): string {
-  return `(has(${object}.spec.nodeName) && ${object}.spec.nodeName == variables.node)`;
-}
-
-function isMirror(object: string): string {
-  const marks = `${object}.metadata.annotations`;
-  return `(has(${marks}) && '${annotations.mirror}' in ${marks} && (!('${annotations.mirrorUid}' in ${marks}) || ` +
-    `${marks}['${annotations.mirrorUid}'] == ${object}.metadata.uid))`;
-}
-
-function writesTo(apiGroup: string, resources: string[]): ResourceRule {
-  const operations = ["CREATE", "UPDATE", "DELETE"];
-  // The default scope is written out: kubectl apply would find a difference each time.
-  return { apiGroups: [apiGroup], apiVersions: ["*"], operations, resources, scope: "*" };
-}
-
 function policy(
   name: string,
   resourceRules: ResourceRule[],
   variables: object[],
   validations: Validation[],
+  condition = isAgent,
 ): object[] {
-  return withBinding(name, {
-    failurePolicy: "Fail",
-    matchConstraints: { resourceRules },
-    matchConditions: [{ name: "is-agent", expression: isAgent }],
+  const hasOwnLease = {
+    expression: `!variables.node.startsWith('${agentLease("")}')`,
+    message: `a node name must not begin with ${
+      agentLease("")
+    }: its Lease would be that of the agent of another node`,
+  };
+  const isNamed = {
+    expression: "variables.node != ''",
+    message: `an agent's user must be ${agentUser("NODE")}`,
+  };
+  return definePolicy(name, {
+    resourceRules,
+    condition: { name: "is-agent", expression: condition },
     variables: [nodeVariable, ...variables],
-    // Without a reason the answer would be 422, which says that the object is wrong.
-    validations: [
-      { expression: "variables.node != ''", message: `an agent's user must be ${userPrefix}NODE` },
-      ...validations,
-    ].map((validation) => ({ ...validation, reason: "Forbidden" })),
+    validations: [isNamed, hasOwnLease, ...validations],
   });
-}
-
-/** Returns a policy and the binding that enforces it. */
-export function withBinding(name: string, spec: object, binding: object = {}): object[] {
-  const apiVersion = "admissionregistration.k8s.io/v1";
-  return [
-    { apiVersion, kind: "ValidatingAdmissionPolicy", metadata: { name }, spec },
-    {
-      apiVersion,
-      kind: "ValidatingAdmissionPolicyBinding",
-      metadata: { name },
-      spec: { policyName: name, validationActions: ["Deny"], ...binding },
-    },
-  ];
 }

@@ -1,4 +1,4 @@
-import { systemNamespace } from "../names.ts";
+import { controllerAccountName, systemNamespace } from "../names.ts";
 
 /**
  * Returns the Deployment of the controllers: two replicas, one of them the leader, with minimal privileges.
@@ -24,8 +24,7 @@ export function buildControllerDeployment({ image = "nckubelet:latest" }: { imag
       template: {
         metadata: { labels },
         spec: {
-          // Named as the first of its roles.
-          serviceAccountName: "nckubelet-scheduler",
+          serviceAccountName: controllerAccountName,
           securityContext: {
             runAsNonRoot: true,
             runAsUser: 65_532,

@@ -4,6 +4,7 @@
  */
 import { dump } from "js-yaml";
 import { buildAdmissionPolicies } from "./admission-policy.ts";
+import { buildControllerPolicies } from "./controller-policy.ts";
 import { buildControllerDeployment } from "./controller-deployment.ts";
 import { buildCRD, buildSetCRD } from "./crd.ts";
 import { buildLimitRangePolicy } from "./limit-range-policy.ts";
@@ -59,8 +60,8 @@ export function installFiles(): InstallFile[] {
     {
       path: "admission-policy.yaml",
       about:
-        "Restricts each agent to its own node, and caps to the LimitRanges of their namespace. With that, agents\n" +
-        "may show their apps as Pods.",
+        "Restricts each agent to its own node, the controllers to what they write, and caps to the LimitRanges of their\n" +
+        "namespace. With that, agents may show their apps as Pods.",
       documents: buildPolicies(),
     },
     {
@@ -109,7 +110,7 @@ export function renderInstallManifests(
 }
 
 function buildPolicies(): object[] {
-  return [...buildAdmissionPolicies(), ...buildLimitRangePolicy(), bindPods()];
+  return [...buildAdmissionPolicies(), ...buildControllerPolicies(), ...buildLimitRangePolicy(), bindPods()];
 }
 
 function toYAML(document: object): string {

@@ -7,7 +7,7 @@
  * mirror run anyway. Sums (ResourceQuota) are beyond a policy.
  */
 import { agentAccounts, agentGroup, group, limitRangeKeys, limitRangeType, plural } from "../names.ts";
-import { withBinding } from "./admission-policy.ts";
+import { withBinding } from "./policy-parts.ts";
 
 const name = "nckubelet-limit-range";
 const fields = ["cpuPCT", "memPCT"] as const;

@@ -2,7 +2,7 @@
  * What an agent may do with Pods: write those that show the apps of its own node, and nothing that a kubelet would run. A mirror Pod is
  * deleted by the kubelet of its node, if there is one; so the rest is a second line of defense, for other programs that run Pods.
  */
-import { group, kind, podMirrorAnnotation } from "../names.ts";
+import { group, kind, podMirrorAnnotation, systemNamespacePrefix } from "../names.ts";
 
 export const podVariables = [
   { name: "own", expression: "request.operation == 'CREATE' || " + isMirrorPod("oldObject") },
@@ -19,9 +19,17 @@ export function podValidations(
       message: `an agent may write only Pods of its own node with the annotation ${podMirrorAnnotation}`,
     },
     {
+      expression:
+        `request.operation == 'DELETE' || !request.namespace.startsWith('${systemNamespacePrefix}')`,
+      message:
+        `an agent shows no app as a Pod in a namespace ${systemNamespacePrefix}*: Services there would send it the cluster's own traffic`,
+    },
+    {
       expression: whenCreated(
         "!has(object.spec.volumes) && !has(object.spec.initContainers) && !has(object.spec.ephemeralContainers) && " +
           "!has(object.spec.imagePullSecrets) && size(object.spec.containers) == 1 && " +
+          // The API server gives every Pod an empty one.
+          "(!has(object.spec.securityContext) || size(object.spec.securityContext) == 0) && " +
           "object.spec.containers.all(c, !has(c.env) && !has(c.envFrom) && !has(c.securityContext))",
       ),
       message:

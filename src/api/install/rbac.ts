@@ -5,13 +5,15 @@
  * (`admission-policy.ts`) adds that restriction on servers that support it. Writing NCApps, which mirrors need, would let
  * one node run code on another where there is no such policy. An administrator binds the role `nckubelet-mirror` in each
  * namespace with mirrors, and `nckubelet-env-reader` in each whose Secrets and ConfigMaps apps read. Writing Pods would even let it
- * take over the cluster: the role `nckubelet-pods` is bound together with the policy only (`bindPods`).
+ * take over the cluster: the role `nckubelet-pods` is bound together with the policy only (`bindPods`). The controllers write the
+ * apps of all nodes; what else their roles leave open, `controller-policy.ts` closes.
  */
 import { controllerRules, nodeLeaseRules, type Rule } from "../controller-rules.ts";
 import {
   agentAccounts,
   agentGroup,
   agentNamespace,
+  controllerAccountName,
   crdName,
   group,
   leaseNamespace,
@@ -92,7 +94,7 @@ const agents = [
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: agentAccounts },
 ];
 const scheduler = [
-  { kind: "ServiceAccount", namespace: systemNamespace, name: "nckubelet-scheduler" },
+  { kind: "ServiceAccount", namespace: systemNamespace, name: controllerAccountName },
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: schedulerGroup },
 ];
 
@@ -104,7 +106,7 @@ export function buildRBAC(): object[] {
     {
       apiVersion: "v1",
       kind: "ServiceAccount",
-      metadata: { name: "nckubelet-scheduler", namespace: systemNamespace },
+      metadata: { name: controllerAccountName, namespace: systemNamespace },
     },
     clusterRole("nckubelet-agent", agentRules),
     clusterRoleBinding("nckubelet-agent", agents),
@@ -115,7 +117,7 @@ export function buildRBAC(): object[] {
     clusterRole("nckubelet-mirror", mirrorRules),
     clusterRole("nckubelet-pods", podRules),
     clusterRole("nckubelet-env-reader", envReaderRules),
-    clusterRole("nckubelet-scheduler", [...controllerRules.scheduler, ...reviewRules]),
+    clusterRole("nckubelet-scheduler", controllerRules.scheduler),
     clusterRoleBinding("nckubelet-scheduler", scheduler),
     // Bound to the scheduler's accounts: one process runs all controllers.
     clusterRole("nckubelet-sets", controllerRules.sets),

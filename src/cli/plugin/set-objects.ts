@@ -1,5 +1,5 @@
 /** NCAppSets and what belongs to them, as commands read them. */
-import { keyOf, ownerSet } from "../../api/names.ts";
+import { keyOf, ownerSet, setLabels } from "../../api/names.ts";
 import type { AppTemplate, NCAppSet } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
@@ -60,12 +60,12 @@ export function setPath({ namespace, name }: AppName): string {
 /** Returns the revisions of a set, the oldest first. */
 export async function readRevisions(client: KubeClient, set: NCAppSet): Promise<Revision[]> {
   const { namespace } = set.metadata;
-  const options = { resource: controllerRevisions, namespace, labelSelector: labelSelectorOf(set) };
+  const options = { resource: controllerRevisions, namespace, labelSelector: setLabels.revision };
   const { items } = await listAll<Revision>(client, options);
   return items.filter((item) => isOwnedBy(set, item)).sort((a, b) => a.revision - b.revision);
 }
 
-/** Returns the labels that apps and revisions of the set certainly have, as the API server reads a selector. */
+/** Returns the labels that apps of the set certainly have, as the API server reads a selector. */
 export function labelSelectorOf({ spec: { selector } }: NCAppSet): string | undefined {
   const pairs = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   return pairs.length > 0 ? pairs.join(",") : undefined;

@@ -1,0 +1,379 @@
+/** What stolen credentials cannot do: the shipped roles and admission policies on a real API server. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { agentGroup, agentUser, quotaKeys, schedulerGroup } from "../../src/api/names.ts";
+import { setSpecWith, setWith } from "../api/set-samples.ts";
+import { appWith } from "../api/samples.ts";
+import type { Cluster } from "../harness/cluster.ts";
+import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
+import { allowPods, installCRD } from "../harness/install-crd.ts";
+import { skipUnless } from "../harness/parts.ts";
+import { waitFor } from "../wait-for.ts";
+
+const controller = "nckubelet-scheduler";
+const edge = agentUser("edge");
+const misnamed = agentUser("nckubelet-a");
+const apps = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
+const sets = "/apis/app.example.com/v1alpha1/namespaces/default/ncappsets";
+const revisions = "/apis/apps/v1/namespaces/default/controllerrevisions";
+const leases = (namespace: string) => `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
+const merge = "application/merge-patch+json";
+
+describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300_000 }, () => {
+  const opened = new AsyncDisposableStack();
+  let cluster: Cluster;
+  let setUid = "";
+
+  before(async () => {
+    const others = [{ name: edge, groups: [schedulerGroup] }, { name: misnamed, groups: [agentGroup] }];
+    cluster = opened.use(await startControlPlane({ users: [...defaultUsers, ...others] }));
+    await installCRD(cluster);
+    if (!cluster.has("admission-policy")) return;
+    await allowPods(cluster);
+    const answer = await send("admin", "POST", sets, setWith(setSpecWith(), { name: "web" }));
+    setUid = JSON.parse(answer.body).metadata.uid;
+    await cluster.kubectl([
+      "create",
+      "clusterrolebinding",
+      "edge",
+      "--clusterrole=nckubelet-agent",
+      `--user=${edge}`,
+    ]);
+    await cluster.kubectl([
+      ...[
+        "-n",
+        "kube-node-lease",
+        "create",
+        "rolebinding",
+        "edge",
+        "--role=nckubelet-agent",
+        `--user=${edge}`,
+      ],
+    ]);
+    await cluster.kubectl([
+      "create",
+      "clusterrolebinding",
+      "edge-pods",
+      "--clusterrole=nckubelet-pods",
+      `--user=${edge}`,
+    ]);
+    // Policies come from a cache that may lag.
+    await waitFor("the policies count", async () => {
+      const { status } = await send(controller, "POST", `${revisions}?dryRun=All`, revision("early", {}));
+      return status === 403;
+    });
+  });
+  after(() => opened.disposeAsync());
+
+  const send = async (user: string, method: string, path: string, body?: object) =>
+    await cluster.request(path, {
+      method,
+      body,
+      ...(user === "admin" ? {} : { token: cluster.tokenFor(user) }),
+      ...(method === "PATCH" && { contentType: merge }),
+    });
+  const allowed = async (...request: Parameters<typeof send>) => {
+    const { status, body } = await send(...request);
+    assert.ok(status < 300, `${request.slice(0, 3).join(" ")}: ${status}: ${body}`);
+    return JSON.parse(body);
+  };
+  const refused = async (why: RegExp, ...request: Parameters<typeof send>) => {
+    const { status, body } = await send(...request);
+    assert.equal(status, 403, `${request.slice(0, 3).join(" ")}: ${status}: ${body}`);
+    assert.match(JSON.parse(body).message, why);
+  };
+  const needsPolicy = (t: { skip(why: string): void }) => {
+    if (cluster.has("admission-policy")) return false;
+    t.skip(`API server ${cluster.version.gitVersion} has no admission policies`);
+    return true;
+  };
+
+  const ofSet = () => ({
+    apiVersion: "app.example.com/v1alpha1",
+    kind: "NCAppSet",
+    name: "web",
+    uid: setUid,
+    controller: true,
+  });
+  const ofStatefulSet = {
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    name: "db",
+    uid: "0",
+    controller: true,
+  };
+  const ownLabel = { "app.example.com/revision": "1" };
+  const revision = (name: string, metadata: object) => ({
+    apiVersion: "apps/v1",
+    kind: "ControllerRevision",
+    metadata: { name, ...metadata },
+    revision: 1,
+    data: {},
+  });
+
+  test("a stolen controller cannot touch the revisions of StatefulSets", async (t) => {
+    if (needsPolicy(t)) return;
+    const why = /only ControllerRevisions whose one owner and controller is an NCAppSet/;
+    await allowed("admin", "POST", revisions, revision("db-1", { ownerReferences: [ofStatefulSet] }));
+    await allowed("admin", "POST", revisions, revision("db-2", { labels: { app: "db" } }));
+    await refused(why, controller, "DELETE", `${revisions}/db-1`);
+    await refused(why, controller, "DELETE", `${revisions}/db-2`);
+    await refused(why, controller, "PATCH", `${revisions}/db-1`, { revision: 9 });
+    await refused(why, controller, "PATCH", `${revisions}/db-1`, {
+      metadata: { ownerReferences: [ofSet()] },
+    });
+    await refused(why, controller, "PATCH", `${revisions}/db-2`, {
+      metadata: { ownerReferences: [ofSet()] },
+    });
+    await refused(why, controller, "POST", revisions, revision("db-3", { ownerReferences: [ofStatefulSet] }));
+    const both = [ofSet(), { ...ofStatefulSet, controller: false }];
+    await refused(why, controller, "POST", revisions, revision("db-3", { ownerReferences: both }));
+    // A StatefulSet takes what has its labels and its uid, whatever kind the owner says it is.
+    const planted = { ownerReferences: [{ ...ofSet(), uid: "0" }], labels: { ...ownLabel, app: "db" } };
+    await refused(/no label but/, controller, "POST", revisions, revision("db-3", planted));
+    // What it needs.
+    const own = { ownerReferences: [ofSet()], labels: ownLabel };
+    await allowed(controller, "POST", revisions, revision("web-1", own));
+    await refused(why, controller, "PATCH", `${revisions}/web-1`, {
+      metadata: { ownerReferences: [ofStatefulSet] },
+    });
+    await refused(/no label but/, controller, "PATCH", `${revisions}/web-1`, {
+      metadata: { labels: { app: "db" } },
+    });
+    await allowed(controller, "PATCH", `${revisions}/web-1`, { revision: 2 });
+    await allowed(controller, "DELETE", `${revisions}/web-1`);
+    await allowed("admin", "POST", revisions, revision("web-2", { labels: ownLabel }));
+    await allowed(controller, "PATCH", `${revisions}/web-2`, { metadata: { ownerReferences: [ofSet()] } });
+  });
+
+  test("a stolen controller has no Roles, Pods, Secrets, exec and tokens", async (t) => {
+    if (needsPolicy(t)) return;
+    const why = /cannot \w+ resource/;
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "p" },
+      spec: { containers: [{ name: "c", image: "i" }] },
+    };
+    const role = {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "Role",
+      metadata: { name: "r" },
+      rules: [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"] }],
+    };
+    await refused(why, controller, "POST", "/api/v1/namespaces/default/pods", pod);
+    await refused(
+      why,
+      controller,
+      "POST",
+      "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+      role,
+    );
+    await refused(why, controller, "GET", "/api/v1/namespaces/default/secrets");
+    await refused(why, controller, "PATCH", `${sets}/web`, { spec: { paused: true } });
+    await refused(why, controller, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {
+      apiVersion: "authentication.k8s.io/v1",
+      kind: "TokenReview",
+      spec: { token: "x" },
+    });
+  });
+
+  test("a controller writes only its own keys into the status of a quota", async (t) => {
+    if (needsPolicy(t)) return;
+    const path = "/api/v1/namespaces/default/resourcequotas";
+    const key = quotaKeys.cpuPCT;
+    await allowed("admin", "POST", path, {
+      apiVersion: "v1",
+      kind: "ResourceQuota",
+      metadata: { name: "all", labels: { a: "b" } },
+      spec: { hard: { pods: "5", [key]: "100" } },
+    });
+    await allowed("admin", "PATCH", `${path}/all/status`, {
+      status: { hard: { pods: "5", [key]: "100" }, used: { pods: "4", [key]: "10" } },
+    });
+    const status = (amounts: object) => ["PATCH", `${path}/all/status`, { status: amounts }] as const;
+    const why = /only requests\.app\.example\.com\/cpuPCT and requests\.app\.example\.com\/memPCT/;
+    await refused(why, controller, ...status({ used: { pods: "0" } }));
+    await refused(why, controller, ...status({ used: { pods: null } }));
+    await refused(why, controller, ...status({ hard: { pods: "500" } }));
+    await refused(why, controller, ...status({ used: { secrets: "1" } }));
+    for (
+      const [field, value] of Object.entries({
+        ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "0" }],
+        finalizers: ["example.com/keep"],
+        labels: { a: null },
+        annotations: { a: "b" },
+      })
+    ) {
+      const change = { metadata: { [field]: value } };
+      await refused(/metadata\.\w+ of a ResourceQuota/, controller, "PATCH", `${path}/all/status`, change);
+    }
+    await allowed(
+      controller,
+      ...status({ hard: { [key]: "100" }, used: { [key]: "20", [quotaKeys.memPCT]: "1" } }),
+    );
+    await refused(/cannot patch/, controller, "PATCH", `${path}/all`, { spec: { hard: { pods: "500" } } });
+  });
+
+  test("a controller writes apps of sets, and binds others", async (t) => {
+    if (needsPolicy(t)) return;
+    const mirror = { "app.example.com/config.mirror": "n1/0123456789abcdef" };
+    const app = (name: string, metadata: object = {}, spec: object = {}) =>
+      appWith({ shellFile: "/opt/a.sh", ...spec }, { name, ...metadata });
+    const ownerReferences = [ofSet()];
+    const why = /create and delete only NCApps whose controller is an NCAppSet/;
+    await refused(why, controller, "POST", apps, app("mine"));
+    await refused(why, controller, "POST", apps, app("mine", { ownerReferences: [ofStatefulSet] }));
+    await refused(/mirror/, controller, "POST", apps, app("mine", { ownerReferences, annotations: mirror }));
+    await refused(
+      /only the finalizer/,
+      controller,
+      "POST",
+      apps,
+      app("mine", { ownerReferences, finalizers: ["a.b/c"] }),
+    );
+    await allowed(controller, "POST", apps, app("web-1", { ownerReferences }));
+    await allowed(controller, "PATCH", `${apps}/web-1`, {
+      spec: { shellFile: "/opt/b.sh", env: [{ name: "A" }] },
+    });
+
+    await allowed("admin", "POST", apps, app("theirs", { finalizers: ["example.com/keep"] }));
+    await refused(why, controller, "DELETE", `${apps}/theirs`);
+    for (
+      const spec of [{ shellFile: "/evil" }, { runAsUser: "root" }, { allowExec: true }, { args: ["x"] }]
+    ) {
+      await refused(/only nodeName, cpuPCT, memPCT/, controller, "PATCH", `${apps}/theirs`, { spec });
+    }
+    // Neither does it help to adopt the app in the same breath.
+    await refused(/only nodeName, cpuPCT, memPCT/, controller, "PATCH", `${apps}/theirs`, {
+      metadata: { ownerReferences },
+      spec: { shellFile: "/evil" },
+    });
+    await refused(/only owners that are/, controller, "PATCH", `${apps}/theirs`, {
+      metadata: { ownerReferences: [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "0" }] },
+    });
+    await refused(/only the finalizer/, controller, "PATCH", `${apps}/theirs`, {
+      metadata: { finalizers: null },
+    });
+    await allowed(controller, "PATCH", `${apps}/theirs`, {
+      metadata: { finalizers: ["example.com/keep", "app.example.com/node"] },
+      spec: { nodeName: "n1", cpuPCT: "10" },
+    });
+    await allowed(controller, "PATCH", `${apps}/theirs`, { spec: { nodeName: null } });
+    await refused(/may clear status\.nodeName/, controller, "PATCH", `${apps}/theirs/status`, {
+      status: { nodeName: "n2" },
+    });
+    await allowed(controller, "PATCH", `${apps}/theirs/status`, {
+      status: { phase: "Pending", nodeName: "" },
+    });
+    await allowed("admin", "PATCH", `${apps}/theirs`, { metadata: { finalizers: null } });
+
+    await allowed("admin", "POST", apps, app("local", { annotations: mirror }, { nodeName: "n1" }));
+    await refused(/mirror/, controller, "PATCH", `${apps}/local`, { metadata: { ownerReferences } });
+    await refused(/mirror/, controller, "PATCH", `${apps}/local`, { spec: { nodeName: "n2" } });
+    await refused(why, controller, "DELETE", `${apps}/local`);
+    await allowed(controller, "DELETE", `${apps}/web-1`);
+  });
+
+  test("a controller writes its own Leases, and events about what it works on", async (t) => {
+    if (needsPolicy(t)) return;
+    const lease = (name: string) => ({
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: { name },
+    });
+    const why = /only the Leases of its election/;
+    await refused(why, controller, "POST", leases("nckubelet"), lease("other"));
+    await allowed(controller, "POST", leases("nckubelet"), lease("nc-scheduler"));
+    await allowed(controller, "POST", leases("nckubelet"), lease("nc-scheduler-batch"));
+    await refused(/cannot create/, controller, "POST", leases("kube-node-lease"), lease("n1"));
+    await allowed(edge, "POST", leases("kube-node-lease"), lease("nckubelet-edge"));
+    await refused(why, edge, "POST", leases("kube-node-lease"), lease("n1"));
+    const event = (name: string, involvedObject: object) => ({
+      apiVersion: "v1",
+      kind: "Event",
+      metadata: { name, namespace: "default" },
+      involvedObject: { namespace: "default", ...involvedObject },
+      reason: "Test",
+      type: "Normal",
+    });
+    const path = "/api/v1/namespaces/default/events";
+    await allowed(
+      controller,
+      "POST",
+      path,
+      event("a", { kind: "NCApp", apiVersion: "app.example.com/v1alpha1" }),
+    );
+    await refused(
+      /only events about/,
+      controller,
+      "POST",
+      path,
+      event("b", { kind: "Pod", apiVersion: "v1" }),
+    );
+    await allowed("admin", "POST", path, event("c", { kind: "Pod", apiVersion: "v1" }));
+    await refused(/only events about/, controller, "PATCH", `${path}/c`, { message: "all is well" });
+  });
+
+  test("an agent with controllers is restricted to its own node where it acts as an agent", async (t) => {
+    if (needsPolicy(t)) return;
+    const node = (name: string) => ({ apiVersion: "v1", kind: "Node", metadata: { name } });
+    await allowed(edge, "POST", "/api/v1/nodes", node("edge"));
+    await refused(/only the Node that it runs on/, edge, "POST", "/api/v1/nodes", node("n1"));
+    await refused(
+      /only Pods of its own node/,
+      edge,
+      "POST",
+      "/api/v1/namespaces/default/pods",
+      mirrorPod("x", "n1"),
+    );
+  });
+
+  const mirrorPod = (name: string, nodeName: string, spec: object = {}) => ({
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name,
+      annotations: { "kubernetes.io/config.mirror": "x" },
+      ownerReferences: [{ ...ofSet(), kind: "NCApp", name: "web", uid: "1" }],
+    },
+    spec: { nodeName, containers: [{ name: "app", image: "nckubelet/script" }], ...spec },
+  });
+
+  test("an agent shows no Pods in namespaces of Kubernetes, and none with a security context", async (t) => {
+    if (needsPolicy(t)) return;
+    const agent = agentUser("node-a");
+    const pods = (namespace: string) => `/api/v1/namespaces/${namespace}/pods`;
+    await refused(
+      /no app as a Pod in a namespace kube-\*/,
+      agent,
+      "POST",
+      pods("kube-system"),
+      mirrorPod("dns", "node-a"),
+    );
+    for (
+      const securityContext of [{ runAsUser: 0 }, {
+        sysctls: [{ name: "kernel.shm_rmid_forced", value: "1" }],
+      }]
+    ) {
+      const pod = mirrorPod("shown", "node-a", { securityContext });
+      await refused(/without .*a security context/, agent, "POST", pods("default"), pod);
+    }
+    await allowed(agent, "POST", pods("default"), mirrorPod("shown", "node-a", { securityContext: {} }));
+    await allowed("admin", "POST", pods("kube-system"), mirrorPod("old", "node-a"));
+    await allowed(agent, "DELETE", `${pods("kube-system")}/old?gracePeriodSeconds=0`);
+  });
+
+  test("a node whose Lease would be that of another node's agent writes nothing", async (t) => {
+    if (needsPolicy(t)) return;
+    const lease = (name: string) => ({
+      apiVersion: "coordination.k8s.io/v1",
+      kind: "Lease",
+      metadata: { name },
+    });
+    const why = /must not begin with nckubelet-/;
+    await refused(why, misnamed, "POST", leases("kube-node-lease"), lease("nckubelet-a"));
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "nckubelet-a" } };
+    await refused(why, misnamed, "POST", "/api/v1/nodes", node);
+  });
+});
