@@ -66,7 +66,20 @@ check_settings() {
     [ -z "$file" ] || [ -f "$file" ] || fail "no such file: $file"
   done
   one_line NCKUBELET_EXEC "${NCKUBELET_EXEC:-}"
+  check_node_name
   check_join_settings
+}
+
+# The node nckubelet-a would have the Lease that belongs to the agent of node a.
+check_node_name() {
+  node=$(printf '%s\n' "${NCKUBELET_EXEC:-}" | sed -n 's/^\(.* \)*--node-name[= ]*\([^ ]*\).*/\2/p')
+  if [ -z "$node" ] && [ -f "$etc/config.yaml" ]; then
+    node=$(sed -n 's/^node-name[[:space:]]*:[[:space:]]*//p' "$etc/config.yaml")
+  fi
+  [ -n "$node" ] || node=$(uname -n | tr '[:upper:]' '[:lower:]')
+  case ${node#[\"\']} in
+    nckubelet-*) fail "the name of this node, $node, must not begin with nckubelet-: add --node-name NAME to NCKUBELET_EXEC" ;;
+  esac
 }
 
 check_join_settings() {

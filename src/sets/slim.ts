@@ -1,5 +1,5 @@
 /** What the controller keeps of an NCApp: everything of the apps of sets, and the little that it needs of the others. */
-import { setKind } from "../api/names.ts";
+import { annotations, setKind } from "../api/names.ts";
 import type { NCAppStatus } from "../api/types.ts";
 import { pick } from "../lib/objects.ts";
 import type { App } from "./types.ts";
@@ -8,9 +8,10 @@ export function slim({ status, ...app }: App): App {
   if (app.metadata.ownerReferences?.some(({ kind, controller }) => controller && kind === setKind)) {
     return status ? { ...app, status: slimStatus(status) } : app;
   }
-  const { annotations: _, ...metadata } = app.metadata;
+  const { annotations: { [annotations.mirror]: mark } = {}, ...metadata } = app.metadata;
+  const marked = mark === undefined ? metadata : { ...metadata, annotations: { [annotations.mirror]: mark } };
   const { nodeName } = app.spec ?? {};
-  return { ...app, metadata, spec: nodeName ? { nodeName } : {} };
+  return { ...app, metadata: marked, spec: nodeName ? { nodeName } : {} };
 }
 
 /** Usage changes all the time, and decides nothing. */

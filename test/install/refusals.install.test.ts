@@ -66,6 +66,14 @@ const refusals: Record<string, Refusal> = {
     env: { NCKUBELET_URL: "ftp://x" },
     says: /must start with https:\/\/ or http:\/\//,
   },
+  "a node whose Lease would belong to another": {
+    env: { NCKUBELET_EXEC: "--standalone --node-name=nckubelet-a --log-level debug" },
+    says: /the name of this node, nckubelet-a, must not begin with nckubelet-/,
+  },
+  "a host name whose Lease would belong to another": {
+    spoil: (machine) => fake(machine, "uname", '[ "$1" = -n ] && echo NCKubelet-A || echo Linux'),
+    says: /the name of this node, nckubelet-a, must not begin with nckubelet-/,
+  },
   "no address at all": { env: { NCKUBELET_URL: "" }, says: /set NCKUBELET_URL/ },
   "another version than asked for": {
     spoil: (machine) => symlink(".", join(machine.dir, "release/v9.9.9")),

@@ -30,6 +30,12 @@ test("a set is told what concerns it, and not that an app used some memory", () 
   assert.equal([...store.apps.group(freeIn("default"))].length, 1);
 });
 
+test("slim() keeps the mark of a mirror, which no set adopts", () => {
+  const mark = { "app.example.com/config.mirror": "n1/0123456789abcdef" };
+  const app = slim(ncapp({ metadata: { annotations: { ...mark, c: "d" } }, spec: {} }));
+  assert.deepEqual(app.metadata.annotations, mark);
+});
+
 test("slim() keeps of other apps only their names, labels and node", () => {
   const app = slim(ncapp({
     metadata: { labels: { a: "b" }, annotations: { c: "d" } },

@@ -1,3 +1,4 @@
+import { annotations } from "../names.ts";
 import { matchesSelector } from "../label-selector.ts";
 import type { NCAppSetSpec } from "../types.ts";
 import { exactlyOneOf, labelKeys, type Rule } from "./rule.ts";
@@ -58,6 +59,14 @@ export const setRules: readonly Rule[] = [
     cel: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
     holds: ({ operator, values = [] }: Requirement) =>
       ["In", "NotIn"].includes(operator) === values.length > 0,
+  },
+  {
+    at: "spec.template.metadata",
+    blames: "annotations",
+    message: `must not have ${annotations.mirror}, which marks the mirrors of local apps`,
+    cel: `!has(self.annotations) || !('${annotations.mirror}' in self.annotations)`,
+    holds: (self: NCAppSetSpec["template"]["metadata"]) =>
+      !Object.hasOwn(self.annotations ?? {}, annotations.mirror),
   },
   exactlyOneOf("spec.update.canary", ["count", "nodeSelector"]),
   labelKeys("spec.template.metadata", "labels"),

@@ -7,7 +7,7 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { AgentOptions } from "../../agent/options.ts";
-import { isSafeName } from "../../api/names.ts";
+import { nodeNameProblem } from "../../api/names.ts";
 import { pathDigest } from "../../lib/files.ts";
 import type { LogFormat, LogLevel } from "../../lib/log.ts";
 import { type FlagValues, UsageError } from "../command.ts";
@@ -142,10 +142,9 @@ function checkStandalone(
 }
 
 function checkNodeName(name: string): string {
-  if (isSafeName(name)) return name;
-  throw new UsageError(
-    `--node-name ${JSON.stringify(name)}: not a node name (lowercase letters, digits, '-' and '.')`,
-  );
+  const problem = nodeNameProblem(name);
+  if (problem === undefined) return name;
+  throw new UsageError(`--node-name ${JSON.stringify(name)}: ${problem}`);
 }
 
 /** Parses a value; an error of the parser, which quotes the value, gets the name of the flag. */

@@ -33,12 +33,14 @@ export const joinCommand: Command = {
     const config = resolve(textFlag(invocation, "config") ?? defaultConfig);
     const output = textFlag(invocation, "output");
     const kubeconfig = output ?? join(dirname(config), "kubeconfig");
+    // An agent that could not start with its settings must not have joined.
+    const settings = await readIfExists(config) ?? "";
+    if (output === undefined) await readAgentSettings({ config }, io.env, async () => settings);
     const server = await installKubeconfig(await kubeconfigText(invocation, io), kubeconfig, io);
     if (output !== undefined) {
       io.stdout(`${kubeconfig} reaches an API server ${server}.\n`);
       return 0;
     }
-    const settings = await readIfExists(config) ?? "";
     await writeFileAtomic(config, joinedSettings(settings, kubeconfig), {
       mode: await modeOf(config, 0o644),
     });

@@ -6,12 +6,13 @@
  * Guarantees: one request in flight per app; a request carries the newest state, and there is none for usage. A Pod that a
  * user deletes or edits is restored, under its name; that of an app that is gone is deleted. Pods of other nodes, and those that no
  * agent made, are not touched. A namespace that refuses Pods (a quota, a policy, a missing right) is logged once and asked again
- * every five minutes; those that it has are kept accurate meanwhile.
+ * every five minutes; those that it has are kept accurate meanwhile. Apps in namespaces of Kubernetes itself (kube-*) have no Pods: a
+ * Service there that selects by label, such as the cluster's DNS, would send them its traffic.
  * Caveats: a start that takes less than half a second is not shown as such, and a new app has its Pod only then. A label that a
  * webhook adds to every Pod stays. An annotation that the app loses stays on the Pod if the
  * agent restarts at the same time. Where another Pod has the app's name, the Pod keeps its other name after that one is gone.
  */
-import { keyOf, splitAppKey } from "../../api/names.ts";
+import { keyOf, splitAppKey, systemNamespacePrefix } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { objectsOf } from "../../kube/guarded-write.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
@@ -85,6 +86,8 @@ export function createPods(options: PodsOptions): Pods {
   const denied = new Map<string, number>();
   /** When Pods were deleted, by uid, until the watch delivers that. */
   const deleted = new Map<string, number>();
+  /** The namespaces of Kubernetes itself that have apps. */
+  const hidden = new Set<string>();
   let following: AbortController | undefined;
   let isListed = false;
   let isComplete = mode === "never";
@@ -225,7 +228,17 @@ export function createPods(options: PodsOptions): Pods {
 
   return {
     show(app) {
-      if (mode !== "never") store.show(app, clock.now()).forEach(writer.schedule);
+      if (mode === "never") return;
+      const { namespace } = app.owner;
+      if (!namespace.startsWith(systemNamespacePrefix)) {
+        return store.show(app, clock.now()).forEach(writer.schedule);
+      }
+      if (!hidden.has(namespace)) {
+        log.info("this namespace belongs to Kubernetes: kubectl does not show its apps as Pods", {
+          namespace,
+        });
+      }
+      hidden.add(namespace);
     },
     remove: (key) => store.removeApp(key).forEach(writer.schedule),
     complete() {

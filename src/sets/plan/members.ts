@@ -1,4 +1,5 @@
 /** Which apps belong to a set: its own, those that it adopts, and those that it lets go. */
+import { annotations } from "../../api/names.ts";
 import { matchesSelector } from "../../api/label-selector.ts";
 import type { Action, App, Meta, World } from "../types.ts";
 import { appName, ordinalOf } from "./names.ts";
@@ -11,7 +12,8 @@ export interface Members {
 
 /**
  * Finds the apps of the set. As with ReplicaSets, an app without a controller that has the labels is adopted, but only if it also
- * has a name that the set would give it: an app that someone made by hand is never taken over, and so never deleted.
+ * has a name that the set would give it: an app that someone made by hand is never taken over, and so never deleted. Nor is the mirror
+ * of a local app, which its agent writes.
  */
 export function findMembers({ set, apps, nodes }: World): Members {
   const { uid, name, deletionTimestamp } = set.metadata;
@@ -28,8 +30,8 @@ export function findMembers({ set, apps, nodes }: World): Members {
       if (matches || app.metadata.deletionTimestamp) own.push(app);
       else actions.push({ kind: "orphan", app });
     } else if (
-      !hasController(app) && matches && !app.metadata.deletionTimestamp && !deletionTimestamp &&
-      isOwnName(app)
+      !hasController(app) && !isMarkedMirror(app) && matches && !app.metadata.deletionTimestamp &&
+      !deletionTimestamp && isOwnName(app)
     ) {
       actions.push({ kind: "adopt", app });
     }
@@ -40,4 +42,8 @@ export function findMembers({ set, apps, nodes }: World): Members {
 /** Reports whether the set with this uid is the controller of an object. */
 export function isOwn({ metadata }: { metadata: Meta }, uid: string): boolean {
   return (metadata.ownerReferences ?? []).some((owner) => owner.controller && owner.uid === uid);
+}
+
+function isMarkedMirror({ metadata }: App): boolean {
+  return metadata.annotations?.[annotations.mirror] !== undefined;
 }

@@ -173,6 +173,7 @@ for (
     [{ "log-max-size": "much" }, /--log-max-size "much"/],
     [{ "log-max-files": "0" }, /--log-max-files "0"/],
     [{ "node-name": "../etc" }, /--node-name "\.\.\/etc"/],
+    [{ "node-name": "nckubelet-a" }, /--node-name "nckubelet-a": must not begin with nckubelet-/],
     [{ "state-dir": "" }, /--state-dir "": use the path of a folder/],
     [{ "log-dir": "" }, /--log-dir "": use the path of a folder/],
     [{ "log-level": "loud" }, /--log-level "loud"/],

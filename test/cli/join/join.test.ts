@@ -55,6 +55,18 @@ test("join writes a kubeconfig for the owner alone and points the settings at it
   assert.equal(await readFile(node.config, "utf8"), `log-level: debug # mine\nkubeconfig: ${kubeconfig}\n`);
 });
 
+test("join refuses a node whose Lease would belong to another, before it changes anything", async (t) => {
+  const node = await createNode(t);
+  const settings = "standalone: true\nnode-name: nckubelet-a\n";
+  await writeFile(node.config, settings);
+  await assert.rejects(
+    node.run({ server: node.address }),
+    /--node-name "nckubelet-a": must not begin with nckubelet-: its Lease would be that of the agent of node "a"/,
+  );
+  assert.deepEqual(await readdir(node.dir), ["config.yaml"]);
+  assert.equal(await readFile(node.config, "utf8"), settings);
+});
+
 test("join accepts the node name and the cluster for a state that has a record of others", async (t) => {
   const node = await createNode(t);
   await writeFile(node.config, `state-dir: ${node.dir}\nnode-name: web-2\n`);

@@ -4,6 +4,7 @@ import { applyDefaults } from "../../../src/api/validate/validate.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../../src/api/types.ts";
 import { pods as podResource } from "../../../src/kube/resources.ts";
 import type { FollowPodsOptions } from "../../../src/report/pods/follow-pods.ts";
+import { newPod } from "../../../src/report/pods/pod-object.ts";
 import { isMirrorPodOf } from "../../../src/report/pods/pod-plan.ts";
 import { createPods, type PodsOptions, type ShownApp } from "../../../src/report/pods/pods.ts";
 import { ncapp } from "../../builders.ts";
@@ -364,4 +365,24 @@ test("with --pods never, the Pods of an earlier agent are deleted and none is ma
   await clock.advance(0);
   assert.equal(following()!.once, true);
   assert.deepEqual(api.takeAsked(), [`DELETE ${folder}/web`]);
+});
+
+test("an app in a namespace of Kubernetes has no Pod, which the log says once; one that it had is deleted", async () => {
+  const { api, clock, log, pods, register } = setUp();
+  const inSystem = (name: string) => shown(name, running, { metadata: { namespace: "kube-system" } });
+  const path = "/api/v1/namespaces/kube-system/pods";
+  const old = newPod(inSystem("dns"), "n1", "dns");
+  api.put(`${path}/dns`, { ...old, metadata: { ...old.metadata, uid: "old", resourceVersion: "1" } });
+  await register();
+  pods.show(inSystem("dns"));
+  pods.show(inSystem("proxy"));
+  pods.show(shown("web", running, { metadata: { namespace: "kubernetes-apps" } }));
+  pods.complete();
+  await clock.advance(1000);
+  const asked = api.takeAsked();
+  assert.deepEqual(asked.filter((request) => request.includes("kube-system")), [`DELETE ${path}/dns`]);
+  assert.ok(asked.includes("POST /api/v1/namespaces/kubernetes-apps/pods"));
+  const lines = log.lines.filter((line) => /belongs to Kubernetes/.test(JSON.stringify(line)));
+  assert.equal(lines.length, 1);
+  assert.equal(pods.podNameOf("kube-system/dns"), undefined);
 });

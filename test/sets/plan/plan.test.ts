@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setLabels } from "../../../src/api/names.ts";
+import { annotations, setLabels } from "../../../src/api/names.ts";
 import type { NCAppSetSpec, NCAppStatus } from "../../../src/api/types.ts";
 import { healthOf } from "../../../src/sets/plan/health.ts";
 import { appName, hashOf, ordinalOf } from "../../../src/sets/plan/names.ts";
+import { plan } from "../../../src/sets/plan/plan.ts";
 import type { App } from "../../../src/sets/types.ts";
 import { SimulatedCluster } from "./simulated-cluster.ts";
 
@@ -644,4 +645,24 @@ test("an app that an earlier override made unavailable counts against the budget
   step(cluster);
   override("a");
   assert.deepEqual(next(cluster), ["web-n4"]);
+});
+
+test("a mirror of a local app is never adopted, whatever its labels and its name", () => {
+  const cluster = running({ replicas: 2 });
+  const [app] = cluster.own;
+  const { ownerReferences: _, ...metadata } = app!.metadata;
+  const world = cluster.world();
+  const mirror = {
+    ...app!,
+    metadata: {
+      ...metadata,
+      name: "web-7",
+      uid: "mirror",
+      annotations: { [annotations.mirror]: "n1/0123456789abcdef" },
+    },
+  };
+  const copy = { ...mirror, metadata: { ...mirror.metadata, annotations: {} } };
+  const adopted = (other: App) =>
+    plan({ ...world, apps: [...world.apps, other] }).actions.filter(({ kind }) => kind === "adopt").length;
+  assert.deepEqual([adopted(mirror), adopted(copy)], [0, 1]);
 });

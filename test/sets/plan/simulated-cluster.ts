@@ -11,7 +11,7 @@ import { applyMergePatch } from "../../../src/lib/objects.ts";
 import { isoSeconds } from "../../../src/lib/time.ts";
 import { healthOf } from "../../../src/sets/plan/health.ts";
 import { isOwn, ownerOf, plan } from "../../../src/sets/plan/plan.ts";
-import type { Action, App, AppSet, Node, Plan, Revision } from "../../../src/sets/types.ts";
+import type { Action, App, AppSet, Node, Plan, Revision, World } from "../../../src/sets/types.ts";
 import { setSpecWith } from "../../api/set-samples.ts";
 
 /** What the script of a version does on every node. */
@@ -171,7 +171,12 @@ export class SimulatedCluster {
   }
 
   plan(): Plan {
-    return plan({
+    return plan(this.world());
+  }
+
+  /** What the controller knows. */
+  world(): World {
+    return {
       set: this.set,
       apps: [...this.view.values()],
       appNamed: (name) => this.view.get(name),
@@ -179,7 +184,7 @@ export class SimulatedCluster {
       revisions: [...this.revisions.values()].filter((revision) => isOwn(revision, this.set.metadata.uid)),
       revisionNamed: (name) => this.revisions.get(name),
       now: this.now,
-    });
+    };
   }
 
   /** Plans and performs; a controller that is killed performs only the first `limit` writes, of which the status is the first. */
