@@ -55,6 +55,12 @@ export function unknownField(
   return fieldError(field, "FieldUnknown", `Unknown field${hint}`);
 }
 
+/** Returns the messages as one text: the first few, and how many more there are. An object may have as many problems as fields. */
+export function joinMessages(problems: readonly { message: string }[], most = 20): string {
+  const shown = problems.slice(0, most).map(({ message }) => message);
+  return [...shown, ...(problems.length > most ? [`and ${problems.length - most} more`] : [])].join("; ");
+}
+
 /** Returns a value for a message: as JSON, without the credentials of a URL, at most 200 characters. */
 export function quote(value: unknown): string {
   const text = JSON.stringify(withoutCredentials(value)) ?? String(value);

@@ -5,6 +5,7 @@
  * `app notin (web)`, `app`, `!app`. As in Kubernetes, `!=` and `notin` also match objects without the label, and an empty selector
  * matches everything.
  */
+import { memoize } from "../lib/memoize.ts";
 import { quote } from "./field-error.ts";
 import { explainMismatch, labelValue, maxLabelKeyLength, qualifiedName } from "./schema/schema.ts";
 
@@ -51,15 +52,22 @@ export function matchesValues(
 ): boolean {
   switch (operator) {
     case "In":
-      return value !== undefined && values.includes(value);
+      return value !== undefined && isOneOf(values, value);
     case "NotIn":
-      return value === undefined || !values.includes(value);
+      return value === undefined || !isOneOf(values, value);
     case "Exists":
       return value !== undefined;
     case "DoesNotExist":
       return value === undefined;
   }
 }
+
+/** Every app may name hundreds of values, and is compared with thousands of nodes. */
+function isOneOf(values: readonly string[], value: string): boolean {
+  return values.length > 8 ? setOf(values).has(value) : values.includes(value);
+}
+
+const setOf = memoize((values: readonly string[]) => new Set(values));
 
 /** Returns the value of a label. Inherited names such as `constructor` are not labels. */
 export function labelOf(labels: Labels, key: string): string | undefined {

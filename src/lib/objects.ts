@@ -58,3 +58,14 @@ export function mergePatch(from: object, to: object): MergePatch | undefined {
   }
   return Object.keys(patch).length > 0 ? patch : undefined;
 }
+
+/** Reports whether a JSON value has objects or lists within each other beyond this depth. Does not recurse: the value may be hostile. */
+export function isDeeperThan(most: number, value: unknown): boolean {
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    level = level.filter((part) => typeof part === "object" && part !== null);
+    if (depth >= most && level.length > 0) return true;
+    level = level.flatMap((part) => Object.values(part as object));
+  }
+  return false;
+}

@@ -1,7 +1,7 @@
 import { describeError, type Logger } from "./log.ts";
 
 /** The longest wait that a timer supports; a longer one would fire at once. */
-const longestMs = 2 ** 31 - 1;
+export const longestTimerMs = 2 ** 31 - 1;
 
 /** Waits `ms`, at most 24 days, or until `signal` aborts. Never rejects: a loop checks its signal after it sleeps. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -12,7 +12,7 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
       signal?.removeEventListener("abort", finish);
       resolve();
     };
-    const timer = setTimeout(finish, Math.min(Math.max(ms, 0), longestMs));
+    const timer = setTimeout(finish, Math.min(Math.max(ms, 0), longestTimerMs));
     signal?.addEventListener("abort", finish, { once: true });
   });
 }

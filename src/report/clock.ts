@@ -1,3 +1,4 @@
+import { longestTimerMs } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/time.ts";
 
 /** The time and timers; tests pass a fake one. */
@@ -6,7 +7,7 @@ export interface Clock {
   now(): number;
   /** For timestamps that users read. */
   wall(): number;
-  /** Calls back after `ms`; the returned function cancels that. */
+  /** Calls back after `ms`, at most 24 days; the returned function cancels that. */
   after(ms: number, callback: () => void): () => void;
 }
 
@@ -14,7 +15,7 @@ export const systemClock: Clock = {
   now: steadyNow,
   wall: () => Date.now(),
   after(ms, callback) {
-    const timer = setTimeout(callback, Math.max(0, ms));
+    const timer = setTimeout(callback, Math.min(Math.max(0, ms), longestTimerMs));
     return () => clearTimeout(timer);
   },
 };

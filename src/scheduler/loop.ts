@@ -13,8 +13,9 @@ import { requeueUnblocked } from "./requeue.ts";
 import { eventTarget, type Policy, type SchedulerApp } from "./types.ts";
 import type { Binder, Evictor, LeaderContext } from "./write/write.ts";
 
-/** Decisions in a row after which the watches get a turn. */
+/** Decisions in a row after which the watches and the election get a turn, and the time after which they get it sooner. */
 const turnEvery = 64;
+const turnMs = 20;
 /** The longest wait, in case a notification was missed. */
 const longestWaitMs = 1000;
 
@@ -34,13 +35,20 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
     failure = { error };
     inbox.notify();
   });
+  let turnAt = performance.now();
   for (let decisions = 1; !signal.aborted; decisions++) {
     if (failure) throw failure.error;
     requeueUnblocked(queue, cluster, inbox.takeEvents(), { policy, now: now() });
     const key = binder.inFlight < maxBindsInFlight ? queue.take() : undefined;
     if (key !== undefined) schedule(key);
-    else await inbox.wait(Math.min(longestWaitMs, waitMs()), signal);
-    if (decisions % turnEvery === 0) await nextTurn();
+    else {
+      await inbox.wait(Math.min(longestWaitMs, waitMs()), signal);
+      turnAt = performance.now();
+    }
+    if (decisions % turnEvery === 0 || performance.now() - turnAt > turnMs) {
+      await nextTurn();
+      turnAt = performance.now();
+    }
   }
 
   function waitMs(): number {

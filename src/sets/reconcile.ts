@@ -4,6 +4,7 @@
  * The status is written first: it holds what the next plan must know even if this process is killed between two writes. Another
  * controller that works at the same time is noticed by the version of the set.
  */
+import { joinMessages } from "../api/field-error.ts";
 import type { Reason } from "../api/reasons.ts";
 import { apiVersion, appKey, setKind } from "../api/names.ts";
 import type { NCAppSetStatus } from "../api/types.ts";
@@ -40,7 +41,7 @@ const maxInFlight = 8;
 /** How old the numbers in a status may be: in a rollout with a small budget, they change with every step of every app. */
 const numbersMs = 1000;
 
-const problemOf = memoize((set: AppSet) => validateNCAppSet(set).map(({ message }) => message).join("; "));
+const problemOf = memoize((set: AppSet) => joinMessages(validateNCAppSet(set)));
 
 export async function reconcile(set: AppSet, parts: ReconcileParts): Promise<Reconciled> {
   const { writer, recorder, mayWrite, now } = parts;

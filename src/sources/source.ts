@@ -5,6 +5,7 @@
  * everything else is reported as a problem and removes nothing.
  */
 import type { Desired } from "../api/app-shapes.ts";
+import { joinMessages } from "../api/field-error.ts";
 import type { NCApp } from "../api/types.ts";
 
 /** The names of the sources, as records and messages have them. */
@@ -26,7 +27,7 @@ export interface SourceProblem {
 
 /** Joins problems into what is wrong with one app; undefined for none. */
 export function joinProblems(problems: SourceProblem[]): string | undefined {
-  return problems.map(({ message }) => message).join("; ") || undefined;
+  return joinMessages(problems) || undefined;
 }
 
 export interface SourceSink {

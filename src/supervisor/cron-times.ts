@@ -24,6 +24,8 @@ const mostParsed = 2000;
 const parsed = new Map<string, Fields>();
 const mostClocks = 200;
 const clocks = new Map<string, Clock>();
+/** A name counts in any case, so that one zone has thousands of them. */
+const mostFormats = 100;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** The first time after `after` (milliseconds), or undefined if there is none in nine years. */
@@ -119,6 +121,7 @@ function offsetAt(zone: string, instant: number): number {
     minute: "numeric",
     second: "numeric",
   });
+  if (formats.size >= mostFormats) formats.clear();
   formats.set(zone, format);
   const part = Object.fromEntries(
     format.formatToParts(instant).map(({ type, value }) => [type, Number(value)]),

@@ -49,7 +49,7 @@ export const goodSpecs: readonly unknown[] = [
     ],
   },
   { pidsMax: 2, oomPolicy: "Process", restartPolicy: "OnFailure", backoffSeconds: 0, maxBackoffSeconds: 0 },
-  { terminationGracePeriodSeconds: 0, suspend: true },
+  { terminationGracePeriodSeconds: 0, suspend: true, allowExec: true },
   { livenessProbe: { exec: { command: ["true"] }, initialDelaySeconds: 0, failureThreshold: 10 } },
   {
     ports: [{ name: "web", port: 80 }, { port: 80, protocol: "UDP" }, { name: "admin-2", port: 65_535 }],
@@ -111,6 +111,15 @@ const term = (requirement: unknown) => ({
     nodeAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: {
         nodeSelectorTerms: [{ matchExpressions: [requirement] }],
+      },
+    },
+  },
+});
+const terms = (count: number) => ({
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: Array.from({ length: count }, () => ({})),
       },
     },
   },
@@ -210,7 +219,15 @@ export const badSpecs: readonly BadSpec[] = [
     maxBackoffSeconds: 10,
   }),
   ...bad("schema", "spec.terminationGracePeriodSeconds", { terminationGracePeriodSeconds: -1 }),
+  ...bad("schema", at, terms(17)),
+  ...bad("schema", "spec.livenessProbe.httpGet.path", {
+    livenessProbe: { httpGet: { port: 80, path: `/${"a".repeat(8192)}` } },
+  }),
+  ...bad("schema", "spec.livenessProbe.tcpSocket.host", {
+    livenessProbe: { tcpSocket: { port: 80, host: "a".repeat(254) } },
+  }),
   ...bad("schema", "spec.suspend", { suspend: "true" }, { suspend: 1 }),
+  ...bad("schema", "spec.allowExec", { allowExec: "true" }, { allowExec: 1 }),
   ...bad("schema", "spec.concurrencyPolicy", { concurrencyPolicy: "Never" }),
   ...[
     "* * * *",

@@ -25,6 +25,7 @@ const override = (spec: unknown) =>
 export const goodSetSpecs: readonly unknown[] = [
   setSpecWith(),
   setSpecWith({ replicas: 0 }),
+  setSpecWith({ replicas: 10_000, revisionHistoryLimit: 100 }),
   setSpecWith({
     replicas: 3,
     minReadySeconds: 10,
@@ -63,9 +64,21 @@ export const badSetSpecs: readonly BadSpec[] = [
     selector: { matchLabels: { app: "web" } },
     template: { spec: {} },
   }),
-  ...bad("schema", "spec.replicas", setSpecWith({ replicas: -1 }), setSpecWith({ replicas: "3" })),
+  ...bad(
+    "schema",
+    "spec.replicas",
+    ...[-1, "3", 10_001, 1_000_000].map((replicas) => setSpecWith({ replicas })),
+  ),
+  ...bad("schema", "spec.revisionHistoryLimit", setSpecWith({ revisionHistoryLimit: 101 })),
   ...bad("schema", "spec.minReadySeconds", setSpecWith({ minReadySeconds: -1 })),
-  ...bad("schema", "spec.progressDeadlineSeconds", setSpecWith({ progressDeadlineSeconds: 0 })),
+  ...bad(
+    "schema",
+    "spec.progressDeadlineSeconds",
+    setSpecWith({ progressDeadlineSeconds: 0 }),
+    setSpecWith({
+      progressDeadlineSeconds: 2_147_483_647,
+    }),
+  ),
   ...bad("schema", "spec.update.type", update({ type: "Recreate" })),
   ...bad(
     "schema",
@@ -96,6 +109,16 @@ export const badSetSpecs: readonly BadSpec[] = [
     "spec.selector.matchExpressions[0].values",
     selector({ matchExpressions: [{ key: "app", operator: "Exists", values: ["web"] }] }),
   ),
+  ...bad("cel", "spec.template.metadata.annotations", {
+    selector: { matchLabels: { app: "web" } },
+    template: {
+      metadata: {
+        labels: { app: "web" },
+        annotations: { "app.example.com/config.mirror": "n1/0123456789abcdef" },
+      },
+      spec: {},
+    },
+  }),
   ...bad("schema", "spec.template.spec.cpuPCT", setSpecWith({}, { cpuPCT: "200" })),
   ...bad("cel", "spec.template.spec.maxBackoffSeconds", setSpecWith({}, { backoffSeconds: 600 })),
   ...bad("validator", "spec.template.spec.schedule", setSpecWith({}, { schedule: "often" })),

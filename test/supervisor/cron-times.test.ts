@@ -136,3 +136,13 @@ test("seconds are found across the hour that repeats and the hour that is skippe
     }
   }
 });
+
+test("a time zone that is written in many ways costs no memory for each of them", (t) => {
+  const made = t.mock.method(Intl, "DateTimeFormat");
+  const name = "europe/berlin";
+  const written = (at: number) => [...name].map((c, i) => at >> i & 1 ? c.toUpperCase() : c).join("");
+  for (let at = 0; at < 300; at++) nextRun("0 0 * * *", written(at), 0);
+  const before = made.mock.callCount();
+  nextRun("0 0 * * *", written(0), 0);
+  assert.equal(made.mock.callCount(), before + 1, "the first was forgotten");
+});

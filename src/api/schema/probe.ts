@@ -39,12 +39,14 @@ const httpGetAction = {
       description: "Path and query of the request.",
       default: "/",
       pattern: requestPath,
+      maxLength: 8_192,
     },
     port: probedPort,
     host: {
       type: "string",
       description: "Host to connect to. Empty: the node itself.",
       pattern: host,
+      maxLength: 253,
     },
     scheme: { type: "string", description: "HTTP or HTTPS.", enum: ["HTTP", "HTTPS"], default: "HTTP" },
     httpHeaders: {
@@ -74,6 +76,7 @@ const tcpSocketAction = {
       type: "string",
       description: "Host to connect to. Empty: the node itself.",
       pattern: host,
+      maxLength: 253,
     },
   },
 } as const satisfies Schema;

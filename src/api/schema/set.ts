@@ -14,8 +14,13 @@ import { setStatus } from "./set-status.ts";
 
 const { nodeName: _chosenPerApp, ...templatePlacement } = placement;
 
-const count = (description: string, minimum: number) =>
-  ({ type: "integer", format: "int32", description, minimum }) as const satisfies Schema;
+/** Twice the nodes that the scheduler is measured with. */
+const maxReplicas = 10_000;
+/** A year. */
+const maxSeconds = 31_536_000;
+
+const count = (description: string, minimum: number, maximum = 2_147_483_647) =>
+  ({ type: "integer", format: "int32", description, minimum, maximum }) as const satisfies Schema;
 const labels = (description: string) =>
   ({
     type: "object",
@@ -86,7 +91,7 @@ export const template = {
           type: "object",
           description: "Annotations of the apps.",
           maxProperties: 64,
-          additionalProperties: { type: "string" },
+          additionalProperties: { type: "string", maxLength: 262_144 },
         },
       },
     },
@@ -176,6 +181,7 @@ export const setSpec = {
       "Number of apps. Absent: one app on every node that the placement rules of the template choose. " +
         "It cannot be added or removed later.",
       0,
+      maxReplicas,
     ),
     selector: labelSelector,
     template,
@@ -184,14 +190,19 @@ export const setSpec = {
         "How long an app must be ready before it counts as available. With 0, an app that starts and crashes counts as available " +
           "in between.",
         0,
+        maxSeconds,
       ),
       default: 10,
     },
     progressDeadlineSeconds: {
-      ...count("How long an updated app may take to become available before it counts as failed.", 1),
+      ...count(
+        "How long an updated app may take to become available before it counts as failed.",
+        1,
+        maxSeconds,
+      ),
       default: 600,
     },
-    revisionHistoryLimit: { ...count("How many old revisions are kept for undo.", 0), default: 10 },
+    revisionHistoryLimit: { ...count("How many old revisions are kept for undo.", 0, 100), default: 10 },
     paused: {
       type: "boolean",
       description: "True: no app is updated. Apps are still created and removed.",

@@ -2,6 +2,9 @@ import { isObject } from "../../lib/objects.ts";
 import { type FieldError, invalid, required } from "../field-error.ts";
 import { type Rule, rules as appRules } from "../rules/rules.ts";
 
+/** A list that is too long breaks a rule with each of its items. */
+const maxPerRule = 100;
+
 /**
  * Checks a spec with its defaults against the rules between fields. `errors` are the findings of the schema: a rule is
  * skipped if a value that it may read has the wrong type. `root` is the path of the spec.
@@ -18,6 +21,7 @@ export function checkRules(
     valuesAt(rule.at, spec, root)
       .filter(({ field }) => !mistyped.some((path) => isWithin(field, path)))
       .flatMap((place) => violation(rule, place))
+      .slice(0, maxPerRule)
       // One error per field is enough: a malformed value also breaks the rules about it.
       .filter(({ field }) => !errors.some((error) => error.field === field))
   );

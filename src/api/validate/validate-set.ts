@@ -2,8 +2,8 @@
  * Decides whether an object is a valid NCAppSet: its own schema and rules, those of NCApp for its template, and for what each
  * override makes of the template.
  */
-import { applyMergePatch, isObject } from "../../lib/objects.ts";
-import type { FieldError } from "../field-error.ts";
+import { applyMergePatch, isDeeperThan, isObject } from "../../lib/objects.ts";
+import { type FieldError, invalid } from "../field-error.ts";
 import { setRules } from "../rules/rules.ts";
 import { ncappset, type Schema, setSpec, templateSpec } from "../schema/schema.ts";
 import { checkRules } from "./check-rules.ts";
@@ -14,6 +14,8 @@ const written: Schema = {
   ...ncappset,
   properties: { ...ncappset.properties, status: { "x-kubernetes-preserve-unknown-fields": true } },
 };
+/** More than any field of the template has. */
+const maxDepth = 32;
 const templatePath = "spec.template.spec";
 
 export function validateNCAppSet(object: unknown): FieldError[] {
@@ -39,6 +41,10 @@ interface Override {
 
 /** The template is valid, so whatever is wrong with the result comes from the override. */
 function checkOverride(template: object, { patch }: Override, field: string): FieldError[] {
+  // The API server stores it unread, up to 10,000 levels.
+  if (isDeeperThan(maxDepth, patch.spec)) {
+    return [invalid(field, "…", `must not be nested more than ${maxDepth} levels deep`)];
+  }
   const result = applyMergePatch(template, patch.spec ?? {});
   const errors = checkSchema(templateSpec, result, field);
   return [...errors, ...checkRules(withDefaults(templateSpec, result), errors, { root: field })];

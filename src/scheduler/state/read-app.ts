@@ -1,4 +1,5 @@
 /** Reads NCApps. Pure. */
+import { hash } from "node:crypto";
 import { annotations, defaultNamespace, defaultSchedulerName, keyOf } from "../../api/names.ts";
 import { parsePercent } from "../../api/percent.ts";
 import type { Phase } from "../../api/types.ts";
@@ -105,8 +106,11 @@ function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: SlimSp
   const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   if (selector.length + preferred.length + tolerations.length === 0 && !required) return anywhere;
-  const key = JSON.stringify([selector, required, preferred, tolerations]);
+  const text = JSON.stringify([selector, required, preferred, tolerations]);
+  // It is kept with the app and in caches, and may be a megabyte long.
+  const key = text.length > maxKeyLength ? hash("sha256", text) : text;
   return { key, nodeSelector: selector, required, preferred, tolerations };
 }
 
+const maxKeyLength = 256;
 const anywhere: Placement = { key: "", nodeSelector: [], preferred: [], tolerations: [] };

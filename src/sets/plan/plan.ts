@@ -16,7 +16,7 @@ import { appName, hashOf } from "./names.ts";
 import { createRenderer, type Renderer } from "./render.ts";
 import { findRevisions, pruneRevisions, type Revisions } from "./revisions.ts";
 import { type Candidate, planRollout } from "./rollout.ts";
-import { findSlots, type Slot } from "./slots.ts";
+import { findSlots, maxChanges, type Slot } from "./slots.ts";
 import { describe, invalidStatus } from "./status.ts";
 
 export { isOwn } from "./members.ts";
@@ -34,7 +34,7 @@ export function plan(world: World): Plan {
   if (members.actions.length > 0 || !update) {
     const { collisionCount } = revisions;
     const status = { ...set.status, ...(collisionCount > 0 ? { collisionCount } : {}) };
-    return { actions: [...members.actions, ...revisions.actions], status, events: [] };
+    return { actions: [...members.actions.slice(0, maxChanges), ...revisions.actions], status, events: [] };
   }
   return planApps(world, members.own, revisions, update);
 }
@@ -85,21 +85,24 @@ function planApps(world: World, own: readonly App[], revisions: Revisions, updat
       !pinned || node !== undefined && choosesNode(target.data!.spec, node.name, node.properties),
     now,
   });
-  const creations = found.missing.filter(({ fitsBase }) => fitsBase).map(({ name, node }): Action => ({
+  const fitting = found.missing.filter(({ fitsBase }) => fitsBase).slice(0, maxChanges);
+  const creations = fitting.map(({ name, node }): Action => ({
     kind: "create",
     app: renderer.create(name, base, node),
     revision: base.metadata.name,
   }));
-  const changes = rollout.chosen.map((candidate) => actionOf(candidate, target, renderer, revisionOf));
+  const changes = rollout.chosen.slice(0, maxChanges)
+    .map((candidate) => actionOf(candidate, target, renderer, revisionOf));
+  const deletions = found.actions.slice(0, maxChanges);
   const isQuiet = creations.length + changes.length + found.actions.length === 0;
   const used = new Set(own.map((app) => app.metadata.labels?.[setLabels.revision] ?? ""));
   const kept = [update.metadata.name, stable?.metadata.name];
   const unneeded = isQuiet
     ? pruneRevisions(world.revisions, used, kept, spec.revisionHistoryLimit ?? 10)
     : [];
-  const checkAt = Math.min(
+  const checkAt = found.slots.reduce(
+    (first, { health }) => Math.min(first, health.until ?? Infinity),
     rollout.until ?? Infinity,
-    ...found.slots.map((slot) => slot.health.until ?? Infinity),
   );
   const seen = {
     set,
@@ -114,7 +117,13 @@ function planApps(world: World, own: readonly App[], revisions: Revisions, updat
     collisionCount: revisions.collisionCount,
   };
   return {
-    actions: [...revisions.actions, ...found.actions, ...creations, ...changes, ...unneeded],
+    actions: [
+      ...revisions.actions,
+      ...deletions,
+      ...creations,
+      ...changes,
+      ...unneeded.slice(0, maxChanges),
+    ],
     ...describe(seen, now),
     ...(checkAt < Infinity ? { checkAt } : {}),
   };

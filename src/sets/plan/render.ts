@@ -45,12 +45,23 @@ export function createRenderer(set: AppSet, { pinned, now }: { pinned: boolean; 
     }
     return found;
   };
+  const specs = new Map<Revision, Map<string, NCAppSpec>>();
+  /** Renders each combination once: all its apps share the parts of one spec, which may be large. */
+  const sharedSpec = (revision: Revision, { key, patches }: typeof none): NCAppSpec => {
+    let rendered = specs.get(revision);
+    if (!rendered) specs.set(revision, rendered = new Map());
+    let spec = rendered.get(key);
+    if (!spec) {
+      const patched = patches.reduce<unknown>(
+        (before, patch) => applyMergePatch(before, withoutPlacement(patch)),
+        revision.data!.spec,
+      );
+      rendered.set(key, spec = withDefaults(templateSpec, patched) as NCAppSpec);
+    }
+    return spec;
+  };
   const specOf = (revision: Revision, node: Node | undefined): NCAppSpec => {
-    const patched = overridesOf(node).patches.reduce<unknown>(
-      (spec, patch) => applyMergePatch(spec, withoutPlacement(patch)),
-      revision.data!.spec,
-    );
-    const spec = withDefaults(templateSpec, patched) as NCAppSpec;
+    const spec = sharedSpec(revision, overridesOf(node));
     return pinned && node ? pinTo(node.name, spec) : spec;
   };
   /** Returns the mark of what the set writes into an app: a hash, and which caps are its own. */

@@ -21,6 +21,10 @@ export interface Revisions {
   actions: Action[];
 }
 
+/** What the schema of the status accepts. */
+const maxCollisions = 2 ** 31 - 1;
+const triesPerPlan = 64;
+
 const text = memoize((template: AppTemplate) => canonical(withDefaults(templateSchema, template)));
 
 export function findRevisions({ set, revisions, revisionNamed }: World): Revisions {
@@ -28,7 +32,7 @@ export function findRevisions({ set, revisions, revisionNamed }: World): Revisio
   const usable = revisions.filter(({ data, metadata }) => data && !metadata.deletionTimestamp);
   const byName = new Map(usable.map((revision) => [revision.metadata.name, revision]));
   const byHash = new Map(usable.map((revision) => [hashLabel(revision), revision]));
-  const newest = Math.max(0, ...usable.map(({ revision }) => revision));
+  const newest = usable.reduce((highest, { revision }) => Math.max(highest, revision), 0);
   const known = { byName, byHash, collisionCount: set.status?.collisionCount ?? 0 };
   const update = usable.find(({ data }) => text(data!) === text(template));
   if (update) {
@@ -39,7 +43,9 @@ export function findRevisions({ set, revisions, revisionNamed }: World): Revisio
       : [{ kind: "renumberRevision", revision: update, number: newest + 1 }];
     return { ...known, update, actions };
   }
-  for (;; known.collisionCount++) {
+  // The status may say anything; a number that cannot be counted on would be the same forever.
+  if (known.collisionCount >= maxCollisions) known.collisionCount = 0;
+  for (let tries = 0; tries < triesPerPlan; tries++, known.collisionCount++) {
     const hash = hashOf(known.collisionCount > 0 ? [template, known.collisionCount] : template);
     const name = revisionName(set.metadata.name, hash);
     const other = revisionNamed(name);
@@ -52,6 +58,8 @@ export function findRevisions({ set, revisions, revisionNamed }: World): Revisio
       return { ...known, actions: [{ kind: "adoptRevision", revision: other }] };
     }
   }
+  // The next plan goes on from the count in the status.
+  return { ...known, updateName: "", actions: [] };
 }
 
 /** Returns the deletion of the oldest revisions beyond the limit. Those that apps have, and those of `kept`, stay. */

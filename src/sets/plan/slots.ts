@@ -10,6 +10,9 @@ import type { Action, App, Node, Revision, World } from "../types.ts";
 import type { Health } from "./health.ts";
 import { appName, ordinalOf } from "./names.ts";
 
+/** The most apps that one plan creates, changes or deletes: the next one goes on. It bounds the memory and the time of a plan. */
+export const maxChanges = 250;
+
 /** An app of the set. */
 export interface Slot {
   app: App;
@@ -30,6 +33,7 @@ export interface Missing {
 
 export interface Slots {
   slots: Slot[];
+  /** Of numbered apps, no more than one plan creates. */
   missing: Missing[];
   /** Names that another app has. */
   collisions: string[];
@@ -114,7 +118,7 @@ function numbered({ set, nodes, appNamed }: World, own: readonly App[], rules: S
   const missing: Missing[] = [];
   const collisions: string[] = [];
   // An app that is being deleted keeps its place until its last process has ended.
-  const wanted = victims.size > 0 ? 0 : desired - all.length;
+  const wanted = victims.size > 0 ? 0 : Math.min(maxChanges, desired - all.length);
   for (let ordinal = 0; missing.length < wanted; ordinal++) {
     if (taken.has(ordinal)) continue;
     const free = appName(name, ordinal);

@@ -1,4 +1,5 @@
 /** Runs steps one at a time. A poke during a step leads to another step after it, and a step that throws is retried. */
+import { longestTimerMs } from "../../lib/sleep.ts";
 
 export interface StepLoopOptions {
   /** One step; true means that another must follow at once. */
@@ -10,7 +11,6 @@ export interface StepLoopOptions {
 }
 
 const retryMs = 5000;
-const longestTimerMs = 2 ** 31 - 1;
 
 export class StepLoop {
   readonly #options: StepLoopOptions;
