@@ -26,9 +26,14 @@ export function collectRefusals(app: SchedulerApp, nodes: readonly NodeEntry[], 
   return { total: nodes.length, helpedBy: [...helpedBy], reasons };
 }
 
+/** Each node may have a taint of its own. */
+const maxReasons = 16;
+
 /** `0/5 nodes are available: 3 cpuPCT (need 40, at most 25 free), 2 not ready`. */
 export function formatRefusals({ total, reasons }: Refusals): string {
-  const why = reasons.map(({ text, nodes }) => `${nodes} ${text}`).join(", ");
+  const shown = reasons.slice(0, maxReasons).map(({ text, nodes }) => `${nodes} ${text}`);
+  const others = reasons.slice(maxReasons).reduce((sum, { nodes }) => sum + nodes, 0);
+  const why = [...shown, ...(others > 0 ? [`${others} for other reasons`] : [])].join(", ");
   return `0/${total} nodes are available: ${why || "the cluster has no nodes"}`;
 }
 

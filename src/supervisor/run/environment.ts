@@ -1,4 +1,5 @@
 /** The environment of an app: a clean one plus `spec.env`. Nothing from the agent's own environment gets in. */
+import { Buffer } from "node:buffer";
 import type { EnvVar } from "../../api/types.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
 import type { Identity } from "../identity/identity.ts";
@@ -12,6 +13,10 @@ export type ResolveValue = (app: RunnableApp, variable: EnvVar) => Promise<strin
 
 /** Setting one of these ends some shell: bash's read-only variables, and those that dash parses as numbers. */
 const reservedNames = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "OPTIND", "PPID", "SHELLOPTS", "UID"]);
+
+/** What execve accepts of one variable (MAX_ARG_STRLEN, less "=" and NUL), and of all at the most (three quarters of _STK_LIM). */
+const maxVariableBytes = 131_070;
+const maxBytes = 6 * 2 ** 20;
 
 /** Builds the environment of one run. The spec may override everything except the run's marker. */
 export async function buildEnvironment(
@@ -35,6 +40,7 @@ export async function buildEnvironment(
     NODE_NAME: nodeName,
   };
   const own: [name: string, value: string][] = [];
+  let total = 0;
   for (const variable of app.spec.env ?? []) {
     const value = variable.valueFrom ? await resolve(app, variable) : variable.value ?? "";
     if (value === undefined) continue;
@@ -49,6 +55,14 @@ export async function buildEnvironment(
         "InvalidEnvironment",
         `spec.env: the value of ${variable.name} contains a NUL byte`,
       );
+    }
+    const size = Buffer.byteLength(value) + variable.name.length;
+    total += size;
+    if (size > maxVariableBytes || total > maxBytes) {
+      const [what, most] = size > maxVariableBytes
+        ? [`${variable.name} has ${size} bytes`, maxVariableBytes]
+        : [`${variable.name} and the variables before it have ${total} bytes`, maxBytes];
+      throw new StartError("InvalidEnvironment", `spec.env: ${what}: Linux accepts at most ${most}`);
     }
     own.push([variable.name, value]);
   }

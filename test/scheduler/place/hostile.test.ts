@@ -6,9 +6,10 @@ import { affinity, nodeSelectorTerm } from "../../../src/api/schema/scheduling.t
 import type { NCAppSpec } from "../../../src/api/types.ts";
 import { validateNCApp } from "../../../src/api/validate/validate.ts";
 import { chooseNode } from "../../../src/scheduler/place/choose-node.ts";
+import { formatRefusals } from "../../../src/scheduler/place/refusals.ts";
 import { Snapshot } from "../../../src/scheduler/state/state.ts";
 import { runs } from "../../properties.ts";
-import { app, facts, ncapp } from "../sample-cluster.ts";
+import { app, facts, ncapp, snapshotOf } from "../sample-cluster.ts";
 
 const { requiredDuringSchedulingIgnoredDuringExecution: required } =
   affinity.properties.nodeAffinity.properties;
@@ -100,4 +101,23 @@ test("the key of long rules is short, and the same for equal rules only", () => 
   assert.ok(key("").length <= 256);
   assert.equal(key(""), key(""));
   assert.notEqual(key(""), key("x"));
+});
+
+test("the reasons of many different nodes fit into a short text", () => {
+  const nodes = Object.fromEntries(
+    Array.from(
+      { length: 500 },
+      (_, at) => [`n${at}`, { taints: [{ key: `own-${at}`, effect: "NoSchedule" }] }],
+    ),
+  );
+  const decision = chooseNode(app("a"), snapshotOf(nodes), {
+    policy: "spread",
+    now: 0,
+    random: () => 0,
+    start: 0,
+  });
+  assert.ok("refusals" in decision);
+  const text = formatRefusals(decision.refusals);
+  assert.match(text, /^0\/500 nodes are available: 1 untolerated taint .*, 484 for other reasons$/);
+  assert.ok(text.length < 1000);
 });

@@ -61,3 +61,21 @@ test("a value with a NUL byte is refused, with the name of the variable", async 
     /spec\.env: the value of BAD contains a NUL/,
   );
 });
+
+test("values that Linux would not accept are refused before they fill the memory of the agent", async () => {
+  const keyOf = (name: string) => ({ name, valueFrom: { configMapKeyRef: { name: "c", key: "k" } } });
+  let resolved = 0;
+  const build = (count: number, length: number) => {
+    const env = Array.from({ length: count }, (_, at) => keyOf(`V${at}`));
+    resolved = 0;
+    return buildEnvironment(appWith({ env }), {
+      ...base,
+      resolve: async () => (resolved++, "é".repeat(length / 2)),
+    });
+  };
+  await assert.rejects(build(1024, 1 << 20), /spec\.env: V0 has 1048578 bytes: Linux accepts at most 131070/);
+  assert.equal(resolved, 1);
+  await assert.rejects(build(1024, 131_000), /spec\.env: V48 and the variables before it have \d+ bytes/);
+  assert.equal(resolved, 49);
+  assert.equal((await build(40, 131_000)).V39?.length, 65_500);
+});
