@@ -1,7 +1,7 @@
 /** `kubectl ncapp rollout` on a real API server. The test does what the controller would: it writes revisions and the status. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { annotations, apiVersion, setAnnotations, setKind } from "../../src/api/names.ts";
+import { annotations, apiVersion, setAnnotations, setKind, setLabels } from "../../src/api/names.ts";
 import type { NCAppSet } from "../../src/api/types.ts";
 import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
@@ -51,7 +51,7 @@ export function testRollout(shared: () => Cluster): void {
         body: {
           apiVersion: "apps/v1",
           kind: "ControllerRevision",
-          metadata: { name, labels, ownerReferences: [owner] },
+          metadata: { name, labels: { [setLabels.revision]: name }, ownerReferences: [owner] },
           revision,
           data: template(String(shellFile)),
         },
