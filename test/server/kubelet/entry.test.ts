@@ -1,7 +1,7 @@
 /** Who may enter an app through the API server: everyone with pods/exec, unless it runs as root. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../../src/api/types.ts";
@@ -99,7 +99,8 @@ test("an app that does not run is not entered", async () => {
 });
 
 test("port-forward reaches only the TCP ports of the spec, unless it allows exec", async () => {
-  const server = createServer((socket) => socket.end("hello")).listen(0, "127.0.0.1");
+  const answer = (socket: Socket) => socket.resume().once("end", () => socket.end("hello"));
+  const server = createServer({ allowHalfOpen: true }, answer).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
   await using other = await nodeWith("1000 1000 1000", { ports: [{ port, protocol: "UDP" }] });
