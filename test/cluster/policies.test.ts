@@ -118,6 +118,11 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     await allowed("admin", "POST", revisions, revision("db-2", { labels: { app: "db" } }));
     await refused(why, controller, "DELETE", `${revisions}/db-1`);
     await refused(why, controller, "DELETE", `${revisions}/db-2`);
+    const asAccount = "--as=system:serviceaccount:nckubelet:nckubelet-scheduler";
+    const deleted = await cluster.kubectl(["delete", "controllerrevision", "db-1", asAccount], {
+      allowFail: true,
+    });
+    assert.match(deleted.stderr, why);
     await refused(why, controller, "PATCH", `${revisions}/db-1`, { revision: 9 });
     await refused(why, controller, "PATCH", `${revisions}/db-1`, {
       metadata: { ownerReferences: [ofSet()] },

@@ -55,6 +55,10 @@ describe("the CRD of NCAppSets on a real API server", { skip: skipUnless("contro
     await cluster.apply(set);
     await cluster.kubectl(["scale", "ncappset/scaled", "--replicas=7"]);
     assert.equal(JSON.parse((await cluster.request(`${sets}/scaled`)).body).spec.replicas, 7);
+    const many = ["scale", "ncappset/scaled", "--replicas=1000000"];
+    const { code, stderr } = await cluster.kubectl(many, { allowFail: true });
+    assert.equal(code, 1);
+    assert.match(stderr, /spec\.replicas.* should be less than or equal to 10000/);
     const { stdout } = await cluster.kubectl(["get", "ncas"]);
     assert.deepEqual(stdout.split("\n")[0]!.trim().split(/\s+/), [
       ...["NAME", "DESIRED", "UPDATED", "READY", "FAILED", "REVISION", "AGE"],

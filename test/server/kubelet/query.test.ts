@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { readLogQuery } from "../../../src/server/kubelet/container-logs.ts";
 import { readCommandQuery } from "../../../src/server/kubelet/exec.ts";
 import { parseSize } from "../../../src/server/kubelet/remote-command.ts";
+import { Refusal } from "../../../src/server/refusal.ts";
+import { runs } from "../../properties.ts";
 import { parsePortHeaders } from "../../../src/server/kubelet/port-forward.ts";
 
 const url = (query: string) => new URL(`https://node/x${query}`);
@@ -92,4 +95,40 @@ test("parsePortHeaders() wants a type, a port and an id", () => {
   for (const headers of bad) {
     assert.equal(of(headers as Record<string, string>), undefined, JSON.stringify(headers));
   }
+});
+
+test("whatever a client asks for, the answer is a value or a 400", () => {
+  const word = fc.oneof(
+    fc.string({ maxLength: 50 }),
+    fc.constantFrom("9".repeat(5000), "1e308", "-0", "%00", "\0", "{".repeat(5000)),
+  );
+  const name = fc.constantFrom(
+    "tailLines",
+    "limitBytes",
+    "sinceTime",
+    "sinceSeconds",
+    "follow",
+    "tty",
+    "input",
+    "command",
+    "x",
+  );
+  fc.assert(
+    fc.property(fc.array(fc.tuple(name, word), { maxLength: 20 }), (pairs) => {
+      const asked = new URL(`https://node/x?${new URLSearchParams(pairs)}`);
+      for (const read of [readLogQuery, readCommandQuery]) {
+        try {
+          read(asked);
+        } catch (error) {
+          assert.ok(error instanceof Refusal && error.code === 400, String(error));
+          assert.ok(error.message.length < 500, `${error.message.length} characters`);
+        }
+      }
+      for (const [, text] of pairs) {
+        parseSize(text);
+        parsePortHeaders(new Map([["streamtype", "data"], ["port", text], ["requestid", text]]));
+      }
+    }),
+    runs(300),
+  );
 });
