@@ -3,16 +3,22 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { appendFile, readFile, symlink, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { errorCode } from "../../../src/lib/files.ts";
 import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
 
 /** The part that a log starts with. */
 export const firstPart = (logFolder: string) => join(logFolder, `app.log.${"0".repeat(16)}`);
 
-/** The parts of a log, oldest first. */
-export async function listLog(logFolder: string) {
-  return await Promise.all((await listParts(logFolder)).map(async ({ path, start }) => {
-    return { name: basename(path), start, text: await readFile(path, "latin1") };
-  }));
+/** The parts of a log, oldest first. If a launcher removes one meanwhile, all are read again. */
+export async function listLog(logFolder: string): Promise<{ name: string; start: number; text: string }[]> {
+  try {
+    return await Promise.all((await listParts(logFolder)).map(async ({ path, start }) => {
+      return { name: basename(path), start, text: await readFile(path, "latin1") };
+    }));
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return await listLog(logFolder);
+    throw error;
+  }
 }
 
 /** All that an app wrote, if nothing of it was removed: no byte may be missing or there twice. */
