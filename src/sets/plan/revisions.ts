@@ -59,7 +59,7 @@ export function findRevisions({ set, revisions, revisionNamed }: World): Revisio
     }
   }
   // The next plan goes on from the count in the status.
-  return { ...known, updateName: "", actions: [] };
+  return { ...known, actions: [] };
 }
 
 /** Returns the deletion of the oldest revisions beyond the limit. Those that apps have, and those of `kept`, stay. */
