@@ -118,9 +118,9 @@ async function createGuard(
   const byReview = client && createTokenReview({ client, node: nodeName, log });
   return {
     files: { certFile: tlsCertFile, keyFile: tlsKeyFile },
-    async authorize(token, subresource) {
+    async authorize(token, subresource, peer) {
       const verdict = await byFile?.(token, subresource) ?? "unknown";
-      return verdict === "unknown" && byReview ? await byReview(token, subresource) : verdict;
+      return verdict === "unknown" && byReview ? await byReview(token, subresource, peer) : verdict;
     },
   };
 }

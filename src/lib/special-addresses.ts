@@ -1,4 +1,5 @@
 /** Addresses: `host:port`, and those with a meaning of their own: loopback, and link-local, where metadata services live that trust every caller on this node. */
+import { Buffer } from "node:buffer";
 import { BlockList, isIP } from "node:net";
 
 /** Reports whether a host is `localhost` or a loopback address, which never leave the machine. */
@@ -26,6 +27,17 @@ export function describeMetadataAddress(address: string): string | undefined {
 export function hostAddress({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[|\]$/g, "");
   return isIP(bare) ? bare : undefined;
+}
+
+/** The 4 or 16 bytes of an address. */
+export function addressBytes(address: string): Buffer {
+  if (isIP(address) === 4) return Buffer.from(address.split(".").map(Number));
+  const { hostname } = new URL(`http://[${address}]/`);
+  const [before = "", after] = hostname.slice(1, -1).split("::");
+  const groups = (text: string) => text.split(":").filter(Boolean).map((group) => parseInt(group, 16));
+  const [head, tail] = [groups(before), groups(after ?? "")];
+  const zeros = new Array<number>(after === undefined ? 0 : 8 - head.length - tail.length).fill(0);
+  return Buffer.from([...head, ...zeros, ...tail].flatMap((group) => [group >> 8, group & 0xff]));
 }
 
 /** Splits `host:port` and `[v6]:port`. */

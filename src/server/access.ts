@@ -9,8 +9,16 @@ export interface User {
   extra?: Record<string, string[]>;
 }
 
-/** Finds the user of a token; `unavailable` while the API server cannot be asked. */
-export type AuthenticateToken = (token: string) => Promise<User | "unknown" | "unavailable">;
+/** What a listener tells an app about the connection of a request. */
+export interface ConnectionEnv {
+  /** Where the request comes from. */
+  peer?: string;
+  /** Notes whether the sender may use the listener: such a connection is not closed for others. */
+  trust?(isTrusted: boolean): void;
+}
+
+/** Finds the user of a token; `unavailable` while the API server cannot be asked. Peers take turns. */
+export type AuthenticateToken = (token: string, peer?: string) => Promise<User | "unknown" | "unavailable">;
 
 /** What a user wants of this node: `create` of `nodes/proxy`. */
 export interface NodeAccess {
@@ -21,6 +29,7 @@ export interface NodeAccess {
 export type AuthorizeUser = (
   user: User,
   access: NodeAccess,
+  peer?: string,
 ) => Promise<"allowed" | "forbidden" | "unavailable">;
 
 export function unauthorized(why: string): Refusal {

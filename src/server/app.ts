@@ -1,6 +1,6 @@
 /** The agent's HTTP endpoint behind one listener, and who may use which of its routes there. */
 import type { Context, Hono } from "hono";
-import { bearerToken, unauthorized, unavailable } from "./access.ts";
+import { bearerToken, type ConnectionEnv, unauthorized, unavailable } from "./access.ts";
 import { createFront } from "./front.ts";
 import { Refusal } from "./refusal.ts";
 import { type Route, routes, type Subresource } from "./routes/routes.ts";
@@ -17,7 +17,8 @@ export type Listener =
   | { kind: "tls"; authorize: Authorize };
 
 export type Verdict = "allowed" | "unknown" | "forbidden" | "unavailable";
-export type Authorize = (token: string, subresource: Subresource) => Promise<Verdict>;
+/** `peer` is where the request came from. */
+export type Authorize = (token: string, subresource: Subresource, peer?: string) => Promise<Verdict>;
 
 export function createServerApp(listener: Listener, services: Services): Hono {
   return createFront({
@@ -36,7 +37,7 @@ export function createServerApp(listener: Listener, services: Services): Hono {
 }
 
 async function checkAccess(
-  { req }: Context,
+  { req, env }: Context<{ Bindings: ConnectionEnv }>,
   { method, path, access, subresource = "proxy" }: Route,
   listener: Listener,
 ) {
@@ -51,7 +52,8 @@ async function checkAccess(
   const { authorize } = listener;
   if (!authorize || (isLocal && access === "local")) return;
   const token = bearerToken(req.header("authorization"));
-  const verdict = token === undefined ? "unknown" : await authorize(token, subresource);
+  const verdict = token === undefined ? "unknown" : await authorize(token, subresource, env?.peer);
+  env?.trust?.(verdict === "allowed");
   if (verdict === "unknown") {
     const what = token === undefined ? "a bearer token is required" : "the token is unknown";
     const hint = isLocal ? "; 'nckubelet dashboard' prints a link with a valid one" : "";

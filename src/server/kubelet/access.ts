@@ -18,6 +18,7 @@ import type { KubeletServices } from "./services.ts";
 export interface Sender {
   socket?: Pick<TLSSocket, "authorized" | "getPeerCertificate">;
   authorization?: string;
+  peer?: string;
 }
 
 /** The verb of RBAC for a method of HTTP. */
@@ -37,13 +38,13 @@ export async function requireAccess(
   subresources: readonly string[],
   { authenticate, authorize }: Pick<KubeletServices, "authenticate" | "authorize">,
 ): Promise<void> {
-  const user = certificateUser(sender.socket) ?? await tokenUser(sender.authorization, authenticate);
+  const user = certificateUser(sender.socket) ?? await tokenUser(sender, authenticate);
   const verb = verbs[method];
   if (verb === undefined) throw new Refusal(405, `${method} is not a method of the kubelet API`);
   const denied = await firstDenial(
     user,
     subresources.map((subresource) => ({ verb, subresource })),
-    authorize,
+    (...way) => authorize(...way, sender.peer),
   );
   if (denied) throw denied;
 }
@@ -51,7 +52,7 @@ export async function requireAccess(
 async function firstDenial(
   user: User,
   ways: NodeAccess[],
-  authorize: AuthorizeUser,
+  authorize: (user: User, way: NodeAccess) => ReturnType<AuthorizeUser>,
 ): Promise<Refusal | undefined> {
   for (const way of ways) {
     const verdict = await authorize(user, way);
@@ -79,11 +80,11 @@ export function certificateUser(socket: Sender["socket"], now: number = Date.now
 }
 
 async function tokenUser(
-  authorization: string | undefined,
+  { authorization, peer }: Sender,
   authenticate: KubeletServices["authenticate"],
 ): Promise<User> {
   const token = bearerToken(authorization);
-  const user = token === undefined ? "unknown" : await authenticate(token);
+  const user = token === undefined ? "unknown" : await authenticate(token, peer);
   if (user === "unavailable") throw unavailable();
   if (user !== "unknown") return user;
   throw unauthorized(

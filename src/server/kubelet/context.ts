@@ -2,6 +2,7 @@
 import type { Context } from "hono";
 import type { IncomingMessage } from "node:http";
 import { podContainer } from "../../api/names.ts";
+import type { ConnectionEnv } from "../access.ts";
 import { Refusal } from "../refusal.ts";
 import { requireCapacity } from "../routes/routes.ts";
 import type { TakeOver } from "../listen/listen.ts";
@@ -10,7 +11,7 @@ import type { AgentView, AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
 
 export interface KubeletEnv {
-  Bindings: {
+  Bindings: ConnectionEnv & {
     incoming?: IncomingMessage;
     /** Set for a request that asks for another protocol. */
     takeOver?: TakeOver;

@@ -28,8 +28,10 @@ export function createKubeletApp(services: KubeletServices): Hono<KubeletEnv> {
     // Who may not use the node does not learn which paths there are.
     async check({ req, env }: KubeletContext, route: KubeletRoute | undefined) {
       const socket = env?.incoming?.socket as Sender["socket"];
-      const sender = { socket, authorization: req.header("authorization") };
+      const sender = { socket, authorization: req.header("authorization"), peer: env?.peer };
+      env?.trust?.(false);
       await requireAccess(sender, req.method, route?.subresources ?? ["proxy"], services);
+      env?.trust?.(true);
       // Node does no more than send what is written: a longer answer would come to a halt.
       if (env?.takeOver && route && !route.streams) {
         throw new Refusal(400, `only a request for streams may have the header Upgrade, not ${req.path}`);

@@ -1,21 +1,22 @@
 /**
  * An HTTP server that slow or idle clients cannot take down.
  *
- * Guarantees: a new connection is always accepted. Above the limit, the connection that has been idle longest is closed; if none is
- * idle, the oldest. The head of a request and the whole request have deadlines, and a response that the client does not read is
- * dropped. Requests of one connection are handled one after the other. Malformed requests get a Kubernetes `Status`, like every
- * other error. A request that asks for another protocol is answered by the same app, whose handler may take the connection over.
+ * Guarantees: connections are limited in number (connections.ts). The TLS handshake, the head of a request and the whole request have
+ * deadlines, and a response that the client does not read is dropped. Requests of one connection are handled one after the other.
+ * Malformed requests get a Kubernetes `Status`, like every other error. A request that asks for another protocol is answered by the
+ * same app, whose handler may take the connection over.
  */
-import { getRequestListener } from "@hono/node-server";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { Buffer } from "node:buffer";
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http";
 import { createServer as createTlsServer, type ServerOptions as HttpsOptions } from "node:https";
 import type { Socket } from "node:net";
+import type { ConnectionEnv } from "../access.ts";
+import { type ConnectionBounds, limitConnections } from "./connections.ts";
 import { malformed, reasons, Refusal, type RefusalCode, refusalStatus } from "../refusal.ts";
 
-export interface Bounds {
-  connections: number;
-  /** Deadline for the head of a request. */
+export interface Bounds extends ConnectionBounds {
+  /** Deadline for the TLS handshake, and for the head of a request. */
   headersMs: number;
   /** Deadline for a request with its body. */
   requestMs: number;
@@ -25,6 +26,8 @@ export interface Bounds {
 
 export const defaultBounds: Bounds = {
   connections: 256,
+  reserved: 0,
+  perPeer: Infinity,
   headersMs: 10_000,
   requestMs: 30_000,
   stalledMs: 30_000,
@@ -63,7 +66,10 @@ export function createBoundedServer(
     requestTimeout: requestMs,
     connectionsCheckingInterval: Math.min(2000, headersMs),
   };
-  const answer = getRequestListener(app.fetch, { errorHandler: malformed });
+  const answer = getRequestListener(
+    (asked, env) => app.fetch(asked, Object.assign(env, about((env as HttpBindings).incoming.socket))),
+    { errorHandler: malformed },
+  );
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     // Else the rest of an unread body would be read and discarded, with 100 MB of it in memory for a while.
     if (hasBody(request)) response.shouldKeepAlive = false;
@@ -80,10 +86,15 @@ export function createBoundedServer(
     ? createTlsServer({ ...options, ...tlsOptions } as HttpsOptions, listener)
     : createServer(options, listener);
   server.timeout = stalledMs;
+  // First: what is written before the end of a handshake would wait for it, and the connection with it.
+  server.prependListener("tlsClientError", (_: Error, socket: Socket) => socket.destroy());
   server.on("clientError", answerMalformed);
-  limitConnections(server, bounds.connections, upgrades);
+  const about = limitConnections(server, bounds, { upgrades, handshakeMs: tls && headersMs });
   if (upgrades) {
-    server.on("upgrade", (request, socket: Socket, head) => answerUpgrade(app, request, socket, head));
+    server.on(
+      "upgrade",
+      (request, socket: Socket, head) => answerUpgrade(app, request, socket, head, about(socket)),
+    );
   }
   return server;
 }
@@ -91,7 +102,13 @@ export function createBoundedServer(
 const keepAliveMs = 30_000;
 
 /** Node lets go of a connection whose request asks for another protocol: here it gets its answer nevertheless. */
-function answerUpgrade(app: WebApp, request: IncomingMessage, socket: Socket, head: Uint8Array): void {
+function answerUpgrade(
+  app: WebApp,
+  request: IncomingMessage,
+  socket: Socket,
+  head: Uint8Array,
+  about: ConnectionEnv,
+): void {
   // A client may leave while the API server is asked; without a listener its error would end the agent.
   socket.on("error", () => {});
   const response = new ServerResponse(request);
@@ -115,7 +132,7 @@ function answerUpgrade(app: WebApp, request: IncomingMessage, socket: Socket, he
     socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join("\r\n")}\r\n\r\n`);
     return socket;
   };
-  const fetch: WebApp["fetch"] = (asked, env) => app.fetch(asked, Object.assign(env, { takeOver }));
+  const fetch: WebApp["fetch"] = (asked, env) => app.fetch(asked, Object.assign(env, about, { takeOver }));
   void getRequestListener(fetch, { errorHandler: malformed })(request, response);
 }
 
@@ -128,80 +145,8 @@ function whenItsTurn(response: ServerResponse, answer: () => unknown): void {
   else response.once("socket", answer);
 }
 
-interface Connection {
-  socket: Socket;
-  /** Unanswered requests. */
-  requests: number;
-}
-
-/** A connection that asks for another protocol is busy until it closes. */
-function limitConnections(server: Server, max: number, takesOver: boolean): void {
-  // Both sets keep their order: the first connection has been in that state the longest.
-  const idle = new Set<Connection>();
-  const busy = new Set<Connection>();
-  const bySocket = new WeakMap<object, Connection>();
-  const byAddress = new Map<string, Connection>();
-  // With TLS the socket of a request is not the accepted one; the addresses are the same.
-  const find = (socket: Socket) => bySocket.get(socket) ?? byAddress.get(addressOf(socket));
-
-  const closeOldest = () => {
-    if (idle.size + busy.size < max) return;
-    const oldest = first(idle, busy);
-    if (!oldest) return;
-    // Its close event comes later; the next connection must not find it again.
-    idle.delete(oldest) || busy.delete(oldest);
-    oldest.socket.destroy();
-  };
-
-  server.on("connection", (socket: Socket) => {
-    closeOldest();
-    const connection = { socket, requests: 0 };
-    const address = addressOf(socket);
-    bySocket.set(socket, connection);
-    byAddress.set(address, connection);
-    idle.add(connection);
-    socket.once("close", () => {
-      idle.delete(connection) || busy.delete(connection);
-      if (byAddress.get(address) === connection) byAddress.delete(address);
-    });
-  });
-  if (takesOver) {
-    server.on("upgrade", (_: unknown, socket: Socket) => {
-      const connection = find(socket);
-      if (!connection) return;
-      connection.requests++;
-      if (idle.delete(connection)) busy.add(connection);
-    });
-  }
-  server.on("request", ({ socket }: { socket: Socket }, response: ServerResponse) => {
-    const connection = find(socket);
-    if (!connection) return;
-    connection.requests++;
-    if (idle.delete(connection)) busy.add(connection);
-    response.once("close", () => {
-      if (--connection.requests > 0 || !busy.delete(connection)) return;
-      idle.add(connection);
-    });
-  });
-  // Node's own knows nothing of connections that were taken over, but a server waits for them.
-  server.closeAllConnections = () => [...idle, ...busy].forEach(({ socket }) => socket.destroy());
-  server.on("timeout", (socket: Socket) => {
-    // A quiet log may be followed forever.
-    const isQuiet = socket.writableLength === 0 && (find(socket)?.requests ?? 0) > 0;
-    if (!isQuiet) socket.destroy();
-  });
-}
-
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
-}
-
-function first(...sets: Set<Connection>[]): Connection | undefined {
-  return sets.find(({ size }) => size > 0)?.values().next().value;
-}
-
-function addressOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }
 
 const codes: Record<string, RefusalCode> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
@@ -218,5 +163,7 @@ function answerMalformed(error: NodeJS.ErrnoException, socket: Socket): void {
     `content-length: ${Buffer.byteLength(body)}`,
     "connection: close",
   ];
-  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
+  socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
+  // Not `end`: a client that keeps its half open would keep the connection.
+  socket.destroySoon();
 }

@@ -17,6 +17,7 @@ import { Buffer } from "node:buffer";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { readIfExists, writeFileAtomic } from "../../lib/files.ts";
+import { addressBytes } from "../../lib/special-addresses.ts";
 import type { KeyPair } from "./bounded-server.ts";
 
 export interface SelfSignedOptions {
@@ -148,14 +149,4 @@ function time(ms: number): Buffer {
   return Number(digits.slice(0, 4)) < 2050
     ? tagged(0x17, Buffer.from(digits.slice(2)))
     : tagged(0x18, Buffer.from(digits));
-}
-
-function addressBytes(address: string): Buffer {
-  if (isIP(address) === 4) return Buffer.from(address.split(".").map(Number));
-  const { hostname } = new URL(`http://[${address}]/`);
-  const [before = "", after] = hostname.slice(1, -1).split("::");
-  const groups = (text: string) => text.split(":").filter(Boolean).map((group) => parseInt(group, 16));
-  const [head, tail] = [groups(before), groups(after ?? "")];
-  const zeros = new Array<number>(after === undefined ? 0 : 8 - head.length - tail.length).fill(0);
-  return Buffer.from([...head, ...zeros, ...tail].flatMap((group) => [group >> 8, group & 0xff]));
 }

@@ -43,7 +43,8 @@ export async function listenWithTLS(
   const read = async (): Promise<ServerTls> => ({ ...await readPair(), ca: await readAuthority?.() ?? [] });
   let current = await read();
   const tls = { ...current, requestCert: readAuthority !== undefined };
-  const server = createBoundedServer(app, { ...defaultBounds, ...bounds }, { tls, upgrades });
+  const limits = { ...defaultBounds, reserved: 64, perPeer: 128, ...bounds };
+  const server = createBoundedServer(app, limits, { tls, upgrades });
   const connections = trackConnections(server);
   const listener = await listenAt(server, flag, address, "https");
   const timer = setInterval(async () => {

@@ -22,9 +22,9 @@ const timeoutMs = 10_000;
 export function createTokenReview(options: ReviewOptions): Authorize {
   const authenticate = createAuthentication(options);
   const authorize = createAuthorization(options);
-  return async (token, subresource) => {
-    const user = await authenticate(token);
-    return typeof user === "string" ? user : await authorize(user, { verb: "get", subresource });
+  return async (token, subresource, peer) => {
+    const user = await authenticate(token, peer);
+    return typeof user === "string" ? user : await authorize(user, { verb: "get", subresource }, peer);
   };
 }
 
@@ -33,11 +33,12 @@ export function createAuthentication({ client, node, ...options }: ReviewOptions
     ...options,
     isPositive: (user) => user !== "unknown",
   });
-  return (token) =>
+  return (token, peer) =>
     cached(
       token,
       async () =>
         await findUser(client, token) ?? await findUser(client, token, [nodeAudience(node)]) ?? "unknown",
+      peer,
     );
 }
 
@@ -46,10 +47,11 @@ export function createAuthorization({ client, node, ...options }: ReviewOptions)
     ...options,
     isPositive: (answer) => answer === "allowed",
   });
-  return (user, access) =>
+  return (user, access, peer) =>
     cached(
       JSON.stringify([user.username, user.uid, user.groups, user.extra, access.verb, access.subresource]),
       async () => await isAllowed(client, user, node, access) ? "allowed" : "forbidden",
+      peer,
     );
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { type Logger, silentLogger } from "../../../src/lib/log.ts";
 import { openTokenFile, parseTokens } from "../../../src/server/listen/token-file.ts";
+import { createReviewCache } from "../../../src/server/listen/review-cache.ts";
 import { createTokenReview } from "../../../src/server/listen/token-review.ts";
 import { json, refuse, withClient } from "../../kube/fake-server.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
@@ -148,7 +149,7 @@ test("while the API server is unreachable, a cached token stays valid and a new 
   });
 });
 
-test("the same review is made once, and too many at once are refused", async () => {
+test("the same review is made once; others wait for their turn", async () => {
   const release = Promise.withResolvers<void>();
   await withClient(async (request, response) => {
     await release.promise;
@@ -158,16 +159,51 @@ test("the same review is made once, and too many at once are refused", async () 
   }, async (client, { requests }) => {
     const authorize = createTokenReview({ client, node: "node-a", log: silentLogger });
     const same = Promise.all([authorize("good", "proxy"), authorize("good", "proxy")]);
-    const others = Array.from({ length: 15 }, (_, n) => authorize(`token-${n}`, "proxy"));
-    assert.equal(await authorize("one too many", "proxy"), "unavailable");
+    const others = Promise.all(Array.from({ length: 40 }, (_, n) => authorize(`token-${n}`, "proxy")));
     release.resolve();
     assert.deepEqual(await same, ["allowed", "allowed"]);
-    await Promise.all(others);
+    assert.ok((await others).every((verdict) => verdict === "allowed"));
     const reviews = requests.filter(({ path, body }) =>
       path.endsWith("/tokenreviews") && body.includes('"good"')
     );
     assert.equal(reviews.length, 1);
   });
+});
+
+test("a peer that sends unknown tokens without end keeps no other from being reviewed, and only its own are refused", async () => {
+  const junk = new Set<() => void>();
+  let open = false;
+  await withClient(async (request, response) => {
+    const { spec } = JSON.parse(request.body);
+    const isJunk = spec.token?.startsWith("junk") ?? false;
+    // The API server takes as long as it likes for these.
+    if (isJunk && !open) await new Promise<void>((resolve) => junk.add(resolve));
+    if (!request.path.endsWith("/tokenreviews")) return json(response, { status: { allowed: true } });
+    json(response, { status: isJunk ? {} : { authenticated: true, user } });
+  }, async (client) => {
+    const authorize = createTokenReview({ client, node: "node-a", log: silentLogger });
+    const verdicts = Array.from({ length: 200 }, (_, n) => authorize(`junk-${n}`, "proxy", "10.0.0.66"));
+    await waitFor("some are asked about", () => junk.size > 0);
+    assert.equal(await authorize("metrics-server", "metrics", "10.0.0.1"), "allowed");
+    open = true;
+    for (const answer of junk) answer();
+    const found = await Promise.all(verdicts);
+    assert.deepEqual([...new Set(found)].sort(), ["unavailable", "unknown"]);
+  });
+});
+
+test("answers about unknown tokens do not displace those about users", async () => {
+  const review = createReviewCache<string>({
+    log: silentLogger,
+    isPositive: (answer) => answer === "user",
+    now: () => 0,
+  });
+  let asked = 0;
+  const ask = () => review("good", async () => (asked++, "user"));
+  await ask();
+  for (let n = 0; n < 1001; n++) await review(`junk-${n}`, async () => "unknown");
+  assert.equal(await ask(), "user");
+  assert.equal(asked, 1);
 });
 
 test("a clock that is set back does not extend a cached answer", async () => {
