@@ -2,6 +2,7 @@
 import { keyOf, splitAppKey } from "../../api/names.ts";
 import { logParameters, type LogQuery, sendLines, wholeNumber } from "../routes/routes.ts";
 import { abortWhen, type KubeletContext, requireContainer } from "./context.ts";
+import { endOfRights } from "./lifetime.ts";
 import { readParameter } from "./query.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -22,8 +23,12 @@ export function sendContainerLog(context: KubeletContext, services: KubeletServi
   const found = requireContainer(context, services);
   const key = keyOf(found.app);
   const { namespace, name } = splitAppKey(key);
-  const hasEnded = () => ["Succeeded", "Failed"].includes(view.app(namespace, name)?.status.phase ?? "");
+  const whyOver = () =>
+    ["Succeeded", "Failed"].includes(view.app(namespace, name)?.status.phase ?? "")
+      ? `${key} has ended`
+      : undefined;
   // A Pod that has ended writes nothing more: the next run of its app is another Pod.
-  const endOf = (signal: AbortSignal) => abortWhen(view, key, hasEnded, signal);
+  const endOf = (signal: AbortSignal) =>
+    AbortSignal.any([abortWhen(view, key, whyOver, signal), endOfRights(context, services, signal)]);
   return sendLines(context, found, query, { view, followers, readers }, endOf);
 }

@@ -1,22 +1,24 @@
 /** `/run`: a command inside of an app, without streams: the answer is what it prints. */
 import { execInRun } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
-import { acquire, type KubeletContext, requireContainer, requireRun } from "./context.ts";
+import { holderOf, type KubeletContext, requireContainer, requireRun, reserve } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
+import { reserved } from "./stream-memory.ts";
 
 const timeoutMs = 60_000;
 const captureBytes = 1 << 20;
 
 /** Runs `cmd`, whose words are separated by spaces, as the kubelet does. A command that fails is a 500 with its output. */
 export async function runCommand(context: KubeletContext, services: KubeletServices): Promise<Response> {
-  const run = requireRun(requireContainer(context, services));
+  const found = requireContainer(context, services);
+  const run = requireRun(found);
   const command = (context.req.query("cmd") ?? "").split(" ").filter(Boolean);
   if (command.length === 0) throw new Refusal(400, "query parameter cmd: Required value");
   if (command.some((word) => word.includes("\0"))) {
     throw new Refusal(400, "query parameter cmd: has a NUL byte");
   }
-  const { launcher, limits: { sessions } } = services;
-  const leave = acquire(sessions);
+  const { launcher, limits } = services;
+  const leave = reserve(limits, holderOf(context, found), reserved.run);
   const { code, signal, timedOut, output } = await execInRun(run.folder, command, {
     timeoutMs,
     captureBytes,

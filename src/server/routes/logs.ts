@@ -89,6 +89,7 @@ async function* readAppLog(
     }
     // A log that appears later has only new lines.
     tailLines = sinceTime = undefined;
+    if (until?.reason instanceof Refusal) yield new TextEncoder().encode(`${until.reason.message}\n`);
     if (limitBytes === 0 || until?.aborted) return;
     if (follow) await sleep(pollMs, signal);
   } while (follow && !signal.aborted && exists());
