@@ -23,7 +23,7 @@ const maxCached = 1000;
 const bounds = { inFlight: 4, inFlightOfPeer: 2, waiting: 256, waitingOfPeer: 64 };
 
 /** Returns a function that asks, or knows the answer to, the question with this key. `peer` is where the request came from. */
-export function createReviewCache<T extends {}>(
+export function createReviewCache<T extends string | object>(
   { log, isPositive, allowedMs = 120_000, refusedMs = 30_000, now = steadyNow }: ReviewTimes & {
     log: Logger;
     isPositive: (answer: T) => boolean;
