@@ -2,9 +2,9 @@
  * The HTTP app of a table of routes: that of the agent's endpoint, of the kubelet API, or of the controllers. Errors are Kubernetes
  * `Status`; internal details of an unexpected error go to the log only.
  */
-import { setImmediate } from "node:timers/promises";
 import { type Context, type Env, Hono } from "hono";
 import { describeError, type Logger } from "../lib/log.ts";
+import { ownTurn } from "./turns.ts";
 import { Refusal, refuse } from "./refusal.ts";
 
 export interface FrontRoute<Services, E extends Env = Env> {
@@ -68,14 +68,4 @@ export function createFront<Services, E extends Env, Route extends FrontRoute<Se
     return refuse(context, new Refusal(500, "the request failed; the log says why"));
   });
   return app;
-}
-
-let lastTurn = Promise.resolve();
-
-/**
- * Resolves in a turn of the event loop that no other caller of this function has: however many large answers are requested at once,
- * new requests are handled between two of them.
- */
-export function ownTurn(): Promise<void> {
-  return lastTurn = lastTurn.then(() => setImmediate());
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hiddenValue } from "../../src/api/shown-spec.ts";
 import { createServerApp } from "../../src/server/app.ts";
-import { ownTurn } from "../../src/server/front.ts";
+import { ownTurn } from "../../src/server/turns.ts";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { manifest } from "../builders.ts";

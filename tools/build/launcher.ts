@@ -2,10 +2,10 @@
  * Compiles the native launcher, launcher/launcher.c: one static file, by the first compiler that is there. musl gives 34 kB; glibc
  * works too, and takes 700.
  */
+import { randomUUID } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import process from "node:process";
 import { checkout } from "../checkout.ts";
 import { must, runCommand } from "../command.ts";
 import { type Architecture, cacheFolder, hostArchitecture } from "./node-binary.ts";
@@ -24,7 +24,10 @@ export async function compiled(name: string, compile: (path: string) => Promise<
   const path = join(checkout, "dist", name);
   if (!existsSync(path) || statSync(path).mtimeMs < statSync(source).mtimeMs) {
     await mkdir(dirname(path), { recursive: true });
-    await compile(path);
+    // Tests on Deno share a process, so its id names no file of one compiler.
+    const work = `${path}.${randomUUID()}.tmp`;
+    await compile(work);
+    await rename(work, path);
   }
   return path;
 }
@@ -34,15 +37,10 @@ export async function compileLauncher(arch: Architecture, output: string): Promi
   for (const [compiler = "", ...flags] of compilersFor(arch)) {
     const version = await runCommand(compiler, ["--version"], { timeoutMs: 60_000 });
     if (version.code !== 0 && compiler !== "zig") continue;
-    const work = `${output}.${process.pid}.tmp`;
     const words = [...flags.filter((flag) => flag !== libraries), "-static", "-Os", "-s", ...warnings];
     const after = flags.includes(libraries) ? await muslLibraries(compiler, arch) : [];
-    const { code, stderr } = await runCommand(compiler, [...words, "-o", work, source, ...after]);
-    if (code === 0) {
-      await rename(work, output);
-      return [compiler, ...flags].join(" ");
-    }
-    await rm(work, { force: true });
+    const { code, stderr } = await runCommand(compiler, [...words, "-o", output, source, ...after]);
+    if (code === 0) return [compiler, ...flags].join(" ");
     // A compiler without a C library for that architecture is no compiler for it.
     if (code !== 127 && !/cannot find|No such file/.test(stderr)) throw new Error(`${compiler}: ${stderr}`);
   }
@@ -56,10 +54,7 @@ export const sanitizers = ["-fsanitize=address,undefined", "-fno-sanitize-recove
 
 /** Compiles a launcher for the tests on this machine. */
 export async function compileVariant(output: string, variant: string[]): Promise<void> {
-  const flags = [...variant, ...warnings];
-  const work = `${output}.${process.pid}.tmp`;
-  await must("cc", [...flags, "-o", work, source]);
-  await rename(work, output);
+  await must("cc", [...variant, ...warnings, "-o", output, source]);
 }
 
 /** Stands for the musl of `install-parts.sh compilers`, which is for an architecture without a musl-gcc of its own. */

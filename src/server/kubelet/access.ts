@@ -31,13 +31,13 @@ export const verbs: Readonly<Record<string, string>> = {
   DELETE: "delete",
 };
 
-/** Resolves if the sender may use one of the subresources with this method; throws a Refusal otherwise. */
+/** Returns the sender if it may use one of the subresources with this method; throws a Refusal otherwise. */
 export async function requireAccess(
   sender: Sender,
   method: string,
   subresources: readonly string[],
   { authenticate, authorize }: Pick<KubeletServices, "authenticate" | "authorize">,
-): Promise<void> {
+): Promise<User> {
   const user = certificateUser(sender.socket) ?? await tokenUser(sender, authenticate);
   const verb = verbs[method];
   if (verb === undefined) throw new Refusal(405, `${method} is not a method of the kubelet API`);
@@ -47,6 +47,7 @@ export async function requireAccess(
     (...way) => authorize(...way, sender.peer),
   );
   if (denied) throw denied;
+  return user;
 }
 
 async function firstDenial(

@@ -1,6 +1,7 @@
 /** `/containerLogs`: the log of an app, for `kubectl logs`. */
 import { logParameters, type LogQuery, sendLines, wholeNumber } from "../routes/routes.ts";
 import { type KubeletContext, requireContainer } from "./context.ts";
+import { endOfRights } from "./lifetime.ts";
 import { readParameter } from "./query.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -19,6 +20,7 @@ export function sendContainerLog(context: KubeletContext, services: KubeletServi
   const { view, limits: { followers, readers } } = services;
   const query = readLogQuery(new URL(context.req.url));
   const found = requireContainer(context, services);
+  const endOf = (signal: AbortSignal) => endOfRights(context, services, signal);
   // A Pod that has ended writes nothing more: the next run of its app is another Pod.
-  return sendLines(context, found, { ...query, untilEnd: true }, { view, followers, readers });
+  return sendLines(context, found, { ...query, untilEnd: true }, { view, followers, readers }, endOf);
 }

@@ -1,15 +1,15 @@
 /** What a handler gets of its request, and the checks that several share. */
 import type { Context } from "hono";
 import type { IncomingMessage } from "node:http";
-import { podContainer } from "../../api/names.ts";
+import { keyOf, podContainer } from "../../api/names.ts";
 import { readRunUser } from "../../supervisor/run/run.ts";
-import type { ConnectionEnv } from "../access.ts";
+import type { ConnectionEnv, User } from "../access.ts";
 import { Refusal } from "../refusal.ts";
 import { requireCapacity } from "../routes/routes.ts";
 import type { TakeOver } from "../listen/listen.ts";
-import type { ClientLimit } from "../services.ts";
 import type { AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
+import type { Holder } from "./stream-memory.ts";
 
 export interface KubeletEnv {
   Bindings: ConnectionEnv & {
@@ -17,16 +17,30 @@ export interface KubeletEnv {
     /** Set for a request that asks for another protocol. */
     takeOver?: TakeOver;
   };
+  Variables: {
+    /** Who sends the request, and whether that user may still do so. */
+    access: { user: User; ask(): Promise<User> };
+  };
 }
 
 export type KubeletContext = Context<KubeletEnv>;
 
-/** The app that the path's Pod stands for. */
-export function requireApp({ req }: KubeletContext, { view, pods }: KubeletServices): AppView {
+/** The app that the path's Pod stands for now. */
+export function findApp(
+  { req }: KubeletContext,
+  { view, pods }: Pick<KubeletServices, "view" | "pods">,
+): AppView | undefined {
   const { namespace = "", pod = "" } = req.param() as Record<string, string>;
   const names = pods.appOfPod(namespace, pod);
-  const app = names && view.app(names.namespace, names.name);
+  return names && view.app(names.namespace, names.name);
+}
+
+/** The same; throws if there is none. */
+export function requireApp(context: KubeletContext, services: KubeletServices): AppView {
+  const { namespace = "", pod = "" } = context.req.param() as Record<string, string>;
+  const app = findApp(context, services);
   if (app) return app;
+  const { view } = services;
   throw new Refusal(404, `pods "${namespace}/${pod}" not found on node ${view.node}`, { name: pod });
 }
 
@@ -83,9 +97,29 @@ export function whyNoPort(app: AppView | undefined, port: number): string | unde
     "add it, or set spec.allowExec to true to reach every port of the node";
 }
 
-/** Counts one more client, before anything else is awaited: others may be authorized at the same moment. Returns what undoes it. */
-export function acquire(limit: ClientLimit): () => void {
-  requireCapacity(limit);
-  limit.now++;
-  return () => void limit.now--;
+/** Who holds the memory of a request for an app. */
+export function holderOf(context: KubeletContext, { app }: AppView): Holder {
+  return { app: keyOf(app), sender: context.get("access").user.username };
+}
+
+/**
+ * Takes a place and memory, or refuses the request, before anything else is awaited: others may be authorized at the same moment.
+ * Returns what undoes it.
+ */
+export function reserve(
+  { sessions, memory }: KubeletServices["limits"],
+  holder: Holder,
+  bytes: number,
+): () => void {
+  requireCapacity(sessions);
+  const release = memory(holder, bytes);
+  if (!release) {
+    const message = `streams to ${holder.app}, of its clients or of this node, use all memory that they may`;
+    throw new Refusal(429, `${message}; try again later`, { headers: { "retry-after": "5" } });
+  }
+  sessions.now++;
+  return () => {
+    sessions.now--;
+    release();
+  };
 }

@@ -2,13 +2,14 @@
 import { dirname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { finished, Readable as ReadableStream } from "node:stream";
-import { keyOf } from "../../api/names.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { readLog } from "../../supervisor/logs/logs.ts";
 import { type ExecSession, startExecSession } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
-import { abortWhen, flag } from "../routes/routes.ts";
+import { flag } from "../routes/routes.ts";
+import type { AppView } from "../view.ts";
 import { type KubeletContext, requireContainer, requireEntry, requireRun } from "./context.ts";
+import { endOfStream } from "./lifetime.ts";
 import { readParameter } from "./query.ts";
 import {
   exitStatus,
@@ -21,7 +22,8 @@ import {
   type StreamType,
 } from "./remote-command.ts";
 import type { KubeletServices } from "./services.ts";
-import { acceptStreams } from "./upgrade.ts";
+import { reserved } from "./stream-memory.ts";
+import { acceptStreams, type StreamUse } from "./upgrade.ts";
 
 export interface CommandQuery {
   command: string[];
@@ -59,19 +61,27 @@ export async function exec(context: KubeletContext, services: KubeletServices): 
   await requireEntry(found, services);
   const { command, tty, streams: types } = readCommandQuery(new URL(context.req.url));
   if (command.length === 0) throw new Refusal(400, "query parameter command: Required value");
-  return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
-    const remote = await openRemoteStreams(socket, types, { limits: services.streamLimits });
+  return acceptStreams(context, remoteCommandProtocols, services, useOf(found, types), async (socket) => {
+    const remote = await openRemoteStreams(socket, types, services);
     if (!remote) return;
     const input = types.includes("stdin");
     const options = { launcher: services.launcher, terminal: tty, input };
     const session = await startExecSession(run.folder, command, options).catch((error: Error) => error);
     if (session instanceof Error) return await sendResult(remote, failureStatus(session.message));
-    await connect(remote, session);
+    const gone = new AbortController();
+    void remote.session.closed.then(() => gone.abort());
+    await connect(remote, session, endOfStream(context, services, found, gone.signal));
   });
 }
 
-/** Connects a command with its client until one of them ends; a command ends with its client. */
-async function connect(remote: RemoteStreams, command: ExecSession): Promise<void> {
+/** What the streams of a command reserve. */
+function useOf(app: AppView, types: readonly StreamType[]): StreamUse {
+  const outputs = types.filter((type) => type === "stdout" || type === "stderr").length;
+  return { app, bytes: outputs * reserved.output + (types.includes("stdin") ? reserved.input : 0) };
+}
+
+/** Connects a command with its client until one of them ends, or `until` aborts; a command ends with its client. */
+async function connect(remote: RemoteStreams, command: ExecSession, until: AbortSignal): Promise<void> {
   const { session, streams: { stdin, stdout, stderr, resize } } = remote;
   if (stdin && command.stdin) {
     stdin.pipe(command.stdin);
@@ -83,8 +93,9 @@ async function connect(remote: RemoteStreams, command: ExecSession): Promise<voi
   if (resize) followSizes(resize, command.resize);
   const outputs = [passOn(command.stdout, stdout), passOn(command.stderr, stderr)];
   const exited = command.exited.then(exitStatus, (error: Error) => failureStatus(error.message));
-  const status = await Promise.race([exited, session.closed.then(() => undefined)]);
-  if (status === undefined) command.end();
+  const ended = aborted(until).then(() => failureStatus((until.reason as Error).message));
+  const status = await Promise.race([exited, session.closed.then(() => undefined), ended]);
+  if (status === undefined || until.aborted) command.end();
   await exited;
   await Promise.all(outputs.map((output) => output?.drained()));
   if (status) await sendResult(remote, status);
@@ -120,10 +131,8 @@ export async function attach(context: KubeletContext, services: KubeletServices)
   const run = requireRun(found);
   await requireEntry(found, services);
   const { streams: types } = readCommandQuery(new URL(context.req.url));
-  const { namespace = "default", name } = found.app.metadata;
-  const { view } = services;
-  return acceptStreams(context, remoteCommandProtocols, services, async (socket) => {
-    const remote = await openRemoteStreams(socket, types, { limits: services.streamLimits });
+  return acceptStreams(context, remoteCommandProtocols, services, useOf(found, types), async (socket) => {
+    const remote = await openRemoteStreams(socket, types, services);
     if (!remote) return;
     const { session, streams: { stdin, stdout, resize } } = remote;
     stdin?.resume();
@@ -131,8 +140,7 @@ export async function attach(context: KubeletContext, services: KubeletServices)
     const gone = new AbortController();
     const { signal } = gone;
     void session.closed.then(() => gone.abort());
-    const hasEnded = () => view.app(namespace, name)?.run?.id !== run.id;
-    const until = abortWhen(view, keyOf(found.app), hasEnded, signal);
+    const until = endOfStream(context, services, { ...found, run }, signal);
     if (stdout) {
       const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal, until });
       const lines = ReadableStream.from(log, { objectMode: false });
@@ -141,7 +149,8 @@ export async function attach(context: KubeletContext, services: KubeletServices)
       await new Promise((resolve) => lines.once("close", resolve).once("error", resolve));
     } else await aborted(AbortSignal.any([signal, until]));
     gone.abort();
-    await sendResult(remote, exitStatus(0));
+    const isRefused = until.reason instanceof Refusal;
+    await sendResult(remote, isRefused ? failureStatus(until.reason.message) : exitStatus(0));
   });
 }
 

@@ -6,7 +6,8 @@
  * with `Upgrade: SPDY/3.1`, whose handler takes the connection over (upgrade.ts), and continue in remote-command.ts and port-forward.ts.
  *
  * Guarantees: every request, also one for a path that does not exist, is authenticated and authorized first. A command ends with its
- * client, and with the agent. Clients are limited in number, and none costs more than its buffers.
+ * client, and with the agent. Streams and followed logs end with their Pod, app or run, and within minutes with the rights of their
+ * sender (lifetime.ts). Clients are limited in number, and streams reserve the memory that they need at worst (stream-memory.ts).
  * Caveat: commands of an agent that is killed live on, without input and output, until their app ends.
  */
 import type { Hono } from "hono";
@@ -26,11 +27,13 @@ export function createKubeletApp(services: KubeletServices): Hono<KubeletEnv> {
     services,
     log: services.log,
     // Who may not use the node does not learn which paths there are.
-    async check({ req, env }: KubeletContext, route: KubeletRoute | undefined) {
+    async check(context: KubeletContext, route: KubeletRoute | undefined) {
+      const { req, env } = context;
       const socket = env?.incoming?.socket as Sender["socket"];
       const sender = { socket, authorization: req.header("authorization"), peer: env?.peer };
+      const ask = () => requireAccess(sender, req.method, route?.subresources ?? ["proxy"], services);
       env?.trust?.(false);
-      await requireAccess(sender, req.method, route?.subresources ?? ["proxy"], services);
+      context.set("access", { user: await ask(), ask });
       env?.trust?.(true);
       // Node does no more than send what is written: a longer answer would come to a halt.
       if (env?.takeOver && route && !route.streams) {

@@ -3,14 +3,21 @@
  * the data, one for what goes wrong.
  *
  * Apps have no network of their own, so the ports are the node's on loopback, as those of a Pod in the host's network are.
+ *
+ * Guarantees: a stream that is reset leaves its pair at once, and a pair without its second stream goes after 30 s; until then both
+ * count against the connection's streams. Every stream reserves its memory (stream-memory.ts), and is refused if there is none.
+ * Nothing is read from a port or a client before the other side takes it. All ends with the Pod, and with the rights of the sender.
  */
-import { connect, type Socket } from "node:net";
+import { Buffer } from "node:buffer";
+import { connect, type NetConnectOpts, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { keyOf, splitAppKey } from "../../api/names.ts";
 import { errorCode } from "../../lib/files.ts";
-import { type Headers, type Limits, SpdySession, type SpdyStream } from "../spdy/spdy.ts";
+import { type Headers, type Limits, type Pace, SpdySession, type SpdyStream } from "../spdy/spdy.ts";
 import { type KubeletContext, requireApp, requireEntry, whyNoPort } from "./context.ts";
+import { endOfStream } from "./lifetime.ts";
 import type { KubeletServices } from "./services.ts";
+import { reserved } from "./stream-memory.ts";
 import { acceptStreams } from "./upgrade.ts";
 
 export const portForwardProtocols = ["portforward.k8s.io"];
@@ -18,51 +25,74 @@ export const portForwardProtocols = ["portforward.k8s.io"];
 /** How long a client may take to open the second stream of a pair. */
 const pairMs = 30_000;
 const connectMs = 10_000;
+/** What is read from a port, or written to it, at once. */
+const pieceBytes = 16_384;
 
+/** The streams of one connection that are open. */
 interface Pair {
   data?: SpdyStream;
   error?: SpdyStream;
   timer: NodeJS.Timeout;
 }
 
+export interface PortForwardOptions {
+  limits?: Partial<Limits>;
+  pace?: Pace;
+  /** Why the client may not connect to a port; undefined if it may. */
+  whyNot?: (port: number) => string | undefined;
+  /** Reserves memory for a stream; undefined if there is none. */
+  reserve?(): (() => void) | undefined;
+  /** Aborts when everything has to end, with the reason. `signal` aborts when the connection is over. */
+  endOf?(signal: AbortSignal): AbortSignal;
+  /** How long a port may take to read the rest, once the client has left. */
+  closeMs?: number;
+}
+
 export async function portForward(context: KubeletContext, services: KubeletServices): Promise<Response> {
-  const found = requireApp(context, services);
-  await requireEntry(found, services);
-  const { namespace, name } = splitAppKey(keyOf(found.app));
-  const whyNot = (port: number) => whyNoPort(services.view.app(namespace, name), port);
-  const options = { limits: services.streamLimits, whyNot };
+  const app = requireApp(context, services);
+  await requireEntry(app, services);
+  const { streamLimits, limits: { pace, memory } } = services;
+  const { namespace, name } = splitAppKey(keyOf(app.app));
   return acceptStreams(
     context,
     portForwardProtocols,
     services,
-    (socket) => servePortForward(socket, options),
+    { app, bytes: 0 },
+    (socket, holder) =>
+      servePortForward(socket, {
+        limits: streamLimits,
+        pace,
+        whyNot: (port) => whyNoPort(services.view.app(namespace, name), port),
+        reserve: () => memory(holder, reserved.forwardStream),
+        endOf: (signal) => endOfStream(context, services, app, signal),
+      }),
   );
 }
 
 export async function servePortForward(
   socket: Duplex,
-  { limits, whyNot = () => undefined, closeMs = connectMs }: {
-    limits?: Partial<Limits>;
-    /** Why the client may not connect to a port; undefined if it may. */
-    whyNot?: (port: number) => string | undefined;
-    /** How long a port may take to read the rest, once the client has left. */
-    closeMs?: number;
-  } = {},
+  { limits, pace, whyNot = () => undefined, reserve = () => () => {}, endOf, closeMs = connectMs }:
+    PortForwardOptions = {},
 ): Promise<void> {
   const pairs = new Map<string, Pair>();
-  const onStream = (stream: SpdyStream) => {
-    const { type, port, id } = parsePortHeaders(stream.headers)!;
+  const errors = new Set<SpdyStream>();
+  const add = (stream: SpdyStream, { type, port, id }: PortHeaders) => {
     const key = `${id} ${port}`;
     const pair = pairs.get(key) ?? { timer: setTimeout(() => drop(key), pairMs) };
     pairs.set(key, pair);
     if (pair[type]) return stream.destroy();
     pair[type] = stream;
-    if (!pair.data || !pair.error) return;
+    // A pair of which one stream was reset never becomes a connection.
+    stream.once("close", () => pairs.get(key) === pair && drop(key));
+    const { data, error } = pair;
+    if (!data || !error) return;
     clearTimeout(pair.timer);
     pairs.delete(key);
     const why = whyNot(port);
-    if (why === undefined) forward(port, pair.data, pair.error, closeMs);
-    else refuse(why, pair.data, pair.error);
+    if (why !== undefined) return refuse(why, data, error);
+    errors.add(error);
+    error.once("close", () => errors.delete(error));
+    forward(port, data, error, closeMs);
   };
   const drop = (key: string) => {
     const pair = pairs.get(key);
@@ -73,17 +103,37 @@ export async function servePortForward(
   };
   const session = new SpdySession(socket, {
     limits,
-    admits: (headers) => parsePortHeaders(headers) !== undefined,
-    onStream,
+    pace,
+    accept(headers) {
+      const found = parsePortHeaders(headers);
+      const release = found && reserve();
+      return release && ((stream) => {
+        stream.once("close", release);
+        add(stream, found);
+      });
+    },
   });
+  const gone = new AbortController();
+  const until = endOf?.(gone.signal);
+  const end = () => {
+    for (const error of errors) if (error.writable) error.end((until!.reason as Error).message);
+    void session.end();
+  };
+  if (until?.aborted) end();
+  until?.addEventListener("abort", end, { once: true });
   await session.closed;
+  gone.abort();
   for (const key of [...pairs.keys()]) drop(key);
 }
 
+interface PortHeaders {
+  type: "data" | "error";
+  port: number;
+  id: string;
+}
+
 /** Reads the headers of a stream; undefined if one is missing or wrong. */
-export function parsePortHeaders(
-  headers: Headers,
-): { type: "data" | "error"; port: number; id: string } | undefined {
+export function parsePortHeaders(headers: Headers): PortHeaders | undefined {
   const [type, port, id] = [headers.get("streamtype"), headers.get("port") ?? "", headers.get("requestid")];
   if ((type !== "data" && type !== "error") || id === undefined || !/^\d{1,20}$/.test(id)) return undefined;
   if (!/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535) return undefined;
@@ -101,13 +151,22 @@ function refuse(why: string, data: SpdyStream, error: SpdyStream): void {
 /** Connects a pair of streams with a port of this node. */
 function forward(port: number, data: SpdyStream, error: SpdyStream, closeMs: number): void {
   error.resume();
-  const target = connect({ port, host: "localhost", autoSelectFamily: true, allowHalfOpen: true });
+  const buffer = Buffer.allocUnsafeSlow(pieceBytes);
+  // Nothing is read ahead of the client.
+  const callback = (length: number) =>
+    data.writable && data.write(new Uint8Array(buffer.subarray(0, length)));
+  const options = { port, host: "localhost", autoSelectFamily: true, allowHalfOpen: true };
+  const target = connect(
+    { ...options, highWaterMark: pieceBytes, onread: { buffer, callback } } as NetConnectOpts,
+  );
   target.setTimeout(connectMs, () => target.destroy(new Error(`no answer in ${connectMs / 1000} s`)));
   target.once("connect", () => {
     target.setTimeout(0);
     data.pipe(target);
-    target.pipe(data);
+    target.resume();
   });
+  data.on("drain", () => target.resume());
+  target.once("end", () => data.end());
   target.once("error", (cause) => {
     if (!error.destroyed) error.write(`cannot connect to port ${port} of this node: ${reasonOf(cause)}`);
   });

@@ -6,7 +6,8 @@ import { finished } from "node:stream/promises";
 import type { Duplex, Writable } from "node:stream";
 import { isObject } from "../../lib/objects.ts";
 import type { TerminalSize } from "../../supervisor/run/run.ts";
-import { type Limits, SpdySession, type SpdyStream } from "../spdy/spdy.ts";
+import { SpdySession, type SpdyStream } from "../spdy/spdy.ts";
+import type { KubeletServices } from "./services.ts";
 
 export const remoteCommandProtocols = ["v5.channel.k8s.io", "v4.channel.k8s.io"];
 
@@ -26,17 +27,20 @@ const maxSize = 65_535;
 export async function openRemoteStreams(
   socket: Duplex,
   types: readonly StreamType[],
-  { limits }: { limits?: Partial<Limits> },
+  { streamLimits, limits: { pace } }: Pick<KubeletServices, "streamLimits" | "limits">,
 ): Promise<RemoteStreams | undefined> {
   const streams: Partial<Record<StreamType, SpdyStream>> = {};
   const typeOf = (name: string | undefined) => types.find((type) => type === name && !streams[type]);
   const opened = Promise.withResolvers<void>();
   const session = new SpdySession(socket, {
-    limits: { streams: types.length, ...limits },
-    admits: (headers) => typeOf(headers.get("streamtype")) !== undefined,
-    onStream(stream) {
-      streams[typeOf(stream.headers.get("streamtype"))!] = stream;
-      if (types.every((type) => streams[type])) opened.resolve();
+    limits: { streams: types.length, ...streamLimits },
+    pace,
+    accept(headers) {
+      const type = typeOf(headers.get("streamtype"));
+      return type && ((stream) => {
+        streams[type] = stream;
+        if (types.every((each) => streams[each])) opened.resolve();
+      });
     },
   });
   const timer = setTimeout(() => session.destroy(), creationMs);

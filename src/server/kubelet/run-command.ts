@@ -1,8 +1,16 @@
 /** `/run`: a command inside of an app, without streams: the answer is what it prints. */
 import { execInRun } from "../../supervisor/run/run.ts";
 import { Refusal } from "../refusal.ts";
-import { acquire, type KubeletContext, requireContainer, requireEntry, requireRun } from "./context.ts";
+import {
+  holderOf,
+  type KubeletContext,
+  requireContainer,
+  requireEntry,
+  requireRun,
+  reserve,
+} from "./context.ts";
 import type { KubeletServices } from "./services.ts";
+import { reserved } from "./stream-memory.ts";
 
 const timeoutMs = 60_000;
 const captureBytes = 1 << 20;
@@ -17,8 +25,8 @@ export async function runCommand(context: KubeletContext, services: KubeletServi
   if (command.some((word) => word.includes("\0"))) {
     throw new Refusal(400, "query parameter cmd: has a NUL byte");
   }
-  const { launcher, limits: { sessions } } = services;
-  const leave = acquire(sessions);
+  const { launcher, limits } = services;
+  const leave = reserve(limits, holderOf(context, found), reserved.run);
   const { code, signal, timedOut, output } = await execInRun(run.folder, command, {
     timeoutMs,
     captureBytes,

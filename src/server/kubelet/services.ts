@@ -3,8 +3,9 @@ import type { Logger } from "../../lib/log.ts";
 import type { Entrance } from "../../supervisor/launcher/launcher.ts";
 import type { AuthenticateToken, AuthorizeUser } from "../access.ts";
 import type { ClientLimit } from "../services.ts";
-import type { Limits } from "../spdy/spdy.ts";
+import { type Limits, listenerPace, Pace } from "../spdy/spdy.ts";
 import type { AgentView } from "../view.ts";
+import { createStreamMemory, type StreamMemory } from "./stream-memory.ts";
 
 export interface KubeletServices {
   view: AgentView;
@@ -18,6 +19,8 @@ export interface KubeletServices {
   streams: Set<Promise<void>>;
   /** Limits of a client's connection with streams that differ from the usual ones. */
   streamLimits?: Partial<Limits>;
+  /** How often long streams ask for their sender's rights again, if not as usual. */
+  recheckMs?: number;
 }
 
 /** How many clients may do the same at once. */
@@ -25,6 +28,9 @@ export interface ClientLimits {
   followers: ClientLimit;
   readers: ClientLimit;
   sessions: ClientLimit;
+  memory: StreamMemory;
+  /** How fast the frames of all streams are handled. */
+  pace: Pace;
 }
 
 /** The Pods that stand for apps. */
@@ -41,4 +47,6 @@ export const defaultClientLimits = (): ClientLimits => ({
   followers: { now: 0, most: 128, use: "follow a log" },
   readers: { now: 0, most: 32, use: "read a log" },
   sessions: { now: 0, most: 256, use: "use exec, attach or port-forward" },
+  memory: createStreamMemory(),
+  pace: new Pace(listenerPace),
 });

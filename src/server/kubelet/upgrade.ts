@@ -4,21 +4,31 @@ import type { Duplex } from "node:stream";
 import { describeError } from "../../lib/log.ts";
 import { waitAtMost } from "../../lib/sleep.ts";
 import { Refusal } from "../refusal.ts";
-import { acquire, type KubeletContext } from "./context.ts";
+import type { AppView } from "../view.ts";
+import { holderOf, type KubeletContext, reserve } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
+import { type Holder, reserved } from "./stream-memory.ts";
 
 const spdy = "SPDY/3.1";
 const protocolHeader = "X-Stream-Protocol-Version";
 /** Longer than commands have until they are killed. */
 const closeMs = 4000;
 
-/** Accepts a request for streams with the first of the client's protocols that is known. */
+/** What a request for streams is for: the app, and the bytes that its streams reserve besides those of the connection. */
+export interface StreamUse {
+  app: AppView;
+  bytes: number;
+}
+
+/** Accepts a request for streams with the first of the client's protocols that is known. `serve` gets the holder of their memory. */
 export function acceptStreams(
-  { env, req }: KubeletContext,
+  context: KubeletContext,
   protocols: readonly string[],
-  { limits: { sessions }, streams, log }: KubeletServices,
-  serve: (socket: Duplex) => Promise<void>,
+  { limits, streams, log }: KubeletServices,
+  use: StreamUse,
+  serve: (socket: Duplex, holder: Holder) => Promise<void>,
 ): Response {
+  const { env, req } = context;
   if (!env?.takeOver || req.header("upgrade")?.toUpperCase() !== spdy) {
     throw new Refusal(400, `${req.path} needs the headers Connection: Upgrade and Upgrade: ${spdy}`);
   }
@@ -31,13 +41,14 @@ export function acceptStreams(
       `the client speaks ${wanted.join(", ").slice(0, 200) || "no protocol"}, the agent ${known}`,
     );
   }
-  const leave = acquire(sessions);
+  const holder = holderOf(context, use.app);
+  const leave = reserve(limits, holder, reserved.session + use.bytes);
   const socket = env.takeOver({ "Upgrade": spdy, [protocolHeader]: protocol });
   if (!socket) {
     leave();
     return RESPONSE_ALREADY_SENT;
   }
-  const served = serve(socket).catch((error) => {
+  const served = serve(socket, holder).catch((error) => {
     // Without the query, which has the command.
     log.error("a stream failed", { path: req.path, why: describeError(error) });
     socket.destroy();

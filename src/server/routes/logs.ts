@@ -42,12 +42,16 @@ export function sendLog(context: Context, services: Services): Promise<Response>
   return sendLines(context, found, readQuery<LogQuery>(context, logParameters), services);
 }
 
-/** Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone. */
+/**
+ * Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone or what `endOf`
+ * returns aborts. A Refusal as its reason is the last line.
+ */
 export async function sendLines(
   context: Context,
   { app, logFile }: Pick<AppView, "app" | "logFile">,
   { untilEnd, ...query }: Partial<LogQuery>,
   { view, followers, readers }: Pick<Services, "view" | "followers" | "readers">,
+  endOf?: (signal: AbortSignal) => AbortSignal,
 ): Promise<Response> {
   const folder = dirname(logFile);
   const options = chooseLines(query, Date.now());
@@ -57,9 +61,12 @@ export async function sendLines(
     throw new Refusal(400, `the log of ${key} has no run before the current or last one`);
   }
   const current = () => view.app(namespace, name);
-  const hasEnded = () => ["Succeeded", "Failed"].includes(current()?.status.phase ?? "");
+  const whyOver = () =>
+    ["Succeeded", "Failed"].includes(current()?.status.phase ?? "") ? `${key} has ended` : undefined;
   const read = (signal: AbortSignal) => {
-    const until = options.follow && untilEnd ? abortWhen(view, key, hasEnded, signal) : undefined;
+    const ends = untilEnd ? [abortWhen(view, key, whyOver, signal)] : [];
+    if (endOf) ends.push(endOf(signal));
+    const until = options.follow ? AbortSignal.any(ends) : undefined;
     return readAppLog(folder, { ...options, signal, until }, () => current() !== undefined);
   };
   const contentType = "text/plain; charset=utf-8";
@@ -92,6 +99,7 @@ async function* readAppLog(
     }
     // A log that appears later has only new lines.
     tailLines = sinceTime = undefined;
+    if (until?.reason instanceof Refusal) yield new TextEncoder().encode(`${until.reason.message}\n`);
     if (limitBytes === 0 || until?.aborted) return;
     if (follow) await sleep(pollMs, signal);
   } while (follow && !signal.aborted && exists());

@@ -48,15 +48,18 @@ export async function* watchApps(
   }
 }
 
-/** Returns a signal that aborts once `isOver` is true. It is asked now and with each change of the app, until `signal` aborts. */
+/** Returns a signal that aborts with what `whyOver` returns. It is asked now and with each change of the app, until `signal` aborts. */
 export function abortWhen(
   view: AgentView,
   key: string,
-  isOver: () => boolean,
+  whyOver: () => string | undefined,
   signal: AbortSignal,
 ): AbortSignal {
   const over = new AbortController();
-  const check = () => isOver() && over.abort();
+  const check = () => {
+    const why = whyOver();
+    if (why !== undefined) over.abort(new Error(why));
+  };
   const unwatch = view.onChange((changed) => changed === key && check());
   signal.addEventListener("abort", unwatch, { once: true });
   if (signal.aborted) unwatch();

@@ -16,7 +16,12 @@ export type Frame =
   | { type: "settings"; initialWindow?: number }
   | { type: "ping"; id: number }
   | { type: "goAway"; lastStream: number; status: number }
-  | { type: "windowUpdate"; stream: number; delta: number };
+  | { type: "windowUpdate"; stream: number; delta: number }
+  /** A control frame of another type, which is skipped. */
+  | { type: "unknown" };
+
+/** What is written in one piece. */
+export type ControlFrame = Exclude<Frame, { type: "data" | "unknown" }>;
 
 /** Why a stream was reset. */
 export const resetStatus = {
@@ -41,6 +46,8 @@ const version = 3;
 const fin = 1;
 const unidirectional = 2;
 const initialWindowSetting = 7;
+/** There are eight; a client may send some twice. */
+const maxSettings = 16;
 const bits31 = 0x7fffffff;
 
 /** Splits a connection's bytes into frames. */
@@ -82,7 +89,7 @@ export class FrameReader {
       }
       const frame = parseControl(bytes.subarray(0, length));
       bytes = bytes.subarray(length);
-      if (frame) yield frame;
+      yield frame;
     }
   }
 
@@ -104,11 +111,11 @@ function startOfData(bytes: Buffer) {
   return { stream: bytes.readUInt32BE(0), fin: (bytes[4]! & fin) !== 0, missing: bytes.readUIntBE(5, 3) };
 }
 
-/** Undefined for a type that is unknown: such frames are skipped. */
-function parseControl(bytes: Buffer): Frame | undefined {
+function parseControl(bytes: Buffer): Frame {
   const [type, flags, body] = [bytes.readUInt16BE(2), bytes[4]!, bytes.subarray(headBytes)];
-  const need = (length: number) => {
-    if (body.length < length) throw new SpdyError(`a control frame of type ${type} has ${body.length} bytes`);
+  const need = (length: number, most = Infinity) => {
+    if (body.length >= length && body.length <= most) return;
+    throw new SpdyError(`a control frame of type ${type} has ${body.length} bytes`);
   };
   const number = (offset: number) => body.readUInt32BE(offset) & bits31;
   const isFin = (flags & fin) !== 0;
@@ -132,35 +139,35 @@ function parseControl(bytes: Buffer): Frame | undefined {
         block: body.subarray(4),
       };
     case types.reset:
-      need(8);
+      need(8, 8);
       return { type: "reset", stream: number(0), status: body.readUInt32BE(4) };
     case types.settings:
       need(4);
+      need(4 + 8 * body.readUInt32BE(0), 4 + 8 * Math.min(body.readUInt32BE(0), maxSettings));
       return { type: "settings", initialWindow: findInitialWindow(body) };
     case types.ping:
-      need(4);
+      need(4, 4);
       return { type: "ping", id: body.readUInt32BE(0) };
     case types.goAway:
-      need(8);
+      need(8, 8);
       return { type: "goAway", lastStream: number(0), status: body.readUInt32BE(4) };
     case types.windowUpdate:
-      need(8);
+      need(8, 8);
       return { type: "windowUpdate", stream: number(0), delta: number(4) };
     default:
-      return undefined;
+      return { type: "unknown" };
   }
 }
 
 function findInitialWindow(body: Buffer): number | undefined {
-  const entries = Math.min(body.readUInt32BE(0), Math.floor((body.length - 4) / 8));
-  for (let at = 4; at < 4 + 8 * entries; at += 8) {
+  for (let at = 4; at < body.length; at += 8) {
     if (body.readUIntBE(at + 1, 3) === initialWindowSetting) return body.readUInt32BE(at + 4) & bits31;
   }
   return undefined;
 }
 
 /** The bytes of a control frame. */
-export function encodeControl(frame: Exclude<Frame, { type: "data" }>): Uint8Array {
+export function encodeControl(frame: ControlFrame): Uint8Array {
   switch (frame.type) {
     case "synStream": {
       const flags = (frame.fin ? fin : 0) | (frame.unidirectional ? unidirectional : 0);

@@ -1,52 +1,76 @@
 /**
  * Header blocks: names and values, compressed with zlib over all blocks of one direction of a connection.
  *
- * Every block ends at a byte, since its writer flushes, and may refer to the 32 KiB before it. So a block is read on its own, after
- * those: the state of a connection is that text, without a zlib context, and a block that expands beyond its limit fails at once.
- * Blocks that this side writes are not compressed; they are a few bytes long.
+ * A connection has one inflate context, of at most 48 KiB, which is freed with it. Every block ends at a byte, since its writer
+ * flushes, so all text of a block is there once its last byte was taken. Inflating happens in Node's thread pool; a block that expands
+ * beyond its limit fails before more of it is inflated. Blocks that this side writes are not compressed; they are a few bytes long.
  */
 import { Buffer } from "node:buffer";
-import { constants, inflateRawSync } from "node:zlib";
+import { constants, createInflateRaw, type InflateRaw } from "node:zlib";
 import { dictionary, zlibHeader } from "./dictionary.ts";
 import { SpdyError } from "./spdy-error.ts";
 
 /** By name, in lower case. Of several values of one name, the first counts. */
 export type Headers = ReadonlyMap<string, string>;
 
-const windowBytes = 32_768;
 const maxHeaders = 64;
+const chunkBytes = 4096;
 
-/** Reads the blocks of one connection, in their order. Throws a SpdyError; after that nothing can be read. */
+/** Reads the blocks of one connection, one at a time and in their order. Rejects with a SpdyError; after that nothing can be read. */
 export class HeaderReader {
-  #history: Uint8Array = dictionary;
-  #isFirst = true;
   readonly #maxBytes: number;
+  #inflater: InflateRaw | undefined;
+  #isClosed = false;
+  /** Gets the text of the current block. */
+  #take: (text: Uint8Array) => void = () => {};
+  #fail: (cause?: Error) => void = () => {};
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
-  read(block: Uint8Array): Headers {
-    const text = this.#inflate(this.#isFirst ? withoutZlibHeader(block) : block);
-    this.#isFirst = false;
-    this.#history = Buffer.concat([this.#history, text]).subarray(-windowBytes);
-    return parseHeaders(text);
+  async read(block: Uint8Array): Promise<Headers> {
+    if (this.#isClosed) throw new SpdyError("the connection is over");
+    const isFirst = this.#inflater === undefined;
+    const bytes = isFirst ? withoutZlibHeader(block) : block;
+    // Deno's zlib has no dictionaries: the text goes first, as a block without compression.
+    if (isFirst) await this.#inflate(stored(dictionary), dictionary.length);
+    return parseHeaders(await this.#inflate(bytes, this.#maxBytes));
   }
 
-  #inflate(block: Uint8Array): Uint8Array {
-    const before = this.#history;
-    try {
-      // The history goes first, as a block without compression; Deno's zlib has no dictionaries.
-      return inflateRawSync(Buffer.concat([stored(before), block]), {
-        finishFlush: constants.Z_SYNC_FLUSH,
-        maxOutputLength: before.length + this.#maxBytes,
-      }).subarray(before.length);
-    } catch (cause) {
-      throw new SpdyError(
-        `a header block of ${block.length} bytes is damaged or expands to more than ${this.#maxBytes}`,
-        { cause },
-      );
-    }
+  /** Frees the context. */
+  close(): void {
+    this.#isClosed = true;
+    this.#inflater?.destroy();
+    this.#fail();
+  }
+
+  #inflate(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array> {
+    const inflater = this.#inflater ??= this.#open();
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    return new Promise((resolve, reject) => {
+      this.#fail = (cause) => {
+        inflater.destroy();
+        const what = `a header block of ${bytes.length} bytes is damaged or expands to more than ${maxBytes}`;
+        reject(new SpdyError(what, { cause }));
+      };
+      this.#take = (text) => {
+        length += text.length;
+        if (length > maxBytes) return this.#fail();
+        pieces.push(text);
+      };
+      inflater.write(bytes, (error) => error ? this.#fail(error) : resolve(Buffer.concat(pieces)));
+    });
+  }
+
+  #open(): InflateRaw {
+    const inflater = createInflateRaw({ chunkSize: chunkBytes, finishFlush: constants.Z_SYNC_FLUSH });
+    inflater.on("data", (text: Uint8Array) => this.#take(text));
+    inflater.on("error", (error) => this.#fail(error));
+    // A zlib stream that ends is damaged: its connection has more blocks.
+    inflater.on("end", () => this.#fail());
+    return inflater;
   }
 }
 

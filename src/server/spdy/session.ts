@@ -1,8 +1,17 @@
 /** The server's side of one SPDY connection. spdy.ts has its guarantees and caveats. */
 import type { Duplex } from "node:stream";
-import { waitAtMost } from "../../lib/sleep.ts";
-import { encodeControl, encodeDataHead, type Frame, FrameReader, resetStatus } from "./frames.ts";
+import { sleep, waitAtMost } from "../../lib/sleep.ts";
+import { nextSlice } from "../turns.ts";
+import {
+  type ControlFrame,
+  encodeControl,
+  encodeDataHead,
+  type Frame,
+  FrameReader,
+  resetStatus,
+} from "./frames.ts";
 import { HeaderReader, type Headers, HeaderWriter } from "./header-block.ts";
+import { costOf, Pace, sessionPace } from "./pace.ts";
 import { SpdyError } from "./spdy-error.ts";
 import { SpdyStream } from "./stream.ts";
 
@@ -25,9 +34,9 @@ export interface Limits {
 
 export const defaultLimits: Limits = {
   streams: 256,
-  headerBytes: 16_384,
-  waitingBytes: 262_144,
-  unsentBytes: 1 << 20,
+  headerBytes: 4096,
+  waitingBytes: 32_768,
+  unsentBytes: 40_960,
   // As the kubelet's streaming-connection-idle-timeout.
   idleMs: 4 * 3_600_000,
   lingerMs: 5000,
@@ -35,17 +44,19 @@ export const defaultLimits: Limits = {
 };
 
 export interface SessionOptions {
-  /** Called with each new stream. */
-  onStream(stream: SpdyStream): void;
-  /** Refuses a stream by its headers. */
-  admits?(headers: Headers): boolean;
+  /** Returns what to do with a new stream, by its headers; undefined refuses it. */
+  accept(headers: Headers): ((stream: SpdyStream) => void) | undefined;
   limits?: Partial<Limits>;
+  /** What all connections of the listener share. */
+  pace?: Pace;
 }
 
 /** What the protocol allows a peer that says nothing else. */
 const initialWindow = 65_536;
 const maxWindow = 0x7fffffff;
-const maxFrameBytes = 32_768;
+const maxFrameBytes = 16_384;
+/** Data waits in its stream while the connection has this much to send. */
+const congestedBytes = 16_384;
 
 export class SpdySession {
   /** Resolves when the connection is over: to why, or to undefined if the client closed it. */
@@ -55,15 +66,20 @@ export class SpdySession {
   readonly #limits: Limits;
   readonly #frames: FrameReader;
   readonly #headers: HeaderReader;
+  readonly #pace = new Pace(sessionPace);
   readonly #replies = new HeaderWriter();
   readonly #streams = new Map<number, SpdyStream>();
   readonly #blocked = new Set<SpdyStream>();
   readonly #idle: NodeJS.Timeout;
-  #pinging: NodeJS.Timeout | undefined;
+  readonly #gone = new AbortController();
+  /** Resolves the wait for readers. */
+  #hasRoom: (() => void) | undefined;
   #lastStream = 0;
   #pings = 0;
   #waitingBytes = 0;
+  /** Bytes taken by readers of which the client does not know yet: in all, and the streams with theirs. */
   #untold = 0;
+  readonly #untoldStreams = new Set<SpdyStream>();
   /** The peer has mentioned windows, so it keeps to them. */
   #hasWindows = false;
   #initialWindow = initialWindow;
@@ -85,8 +101,11 @@ export class SpdySession {
       idleMs,
     );
     this.#idle.unref();
-    socket.on("data", (chunk: Uint8Array) => this.#read(chunk));
-    socket.on("drain", () => this.#flushBlocked());
+    socket.on("data", (chunk: Uint8Array) => {
+      // One chunk at a time: meanwhile TCP slows the client down.
+      socket.pause();
+      void this.#read(chunk);
+    });
     socket.on("error", (error) => this.#over(error));
     socket.on("end", () => this.destroy());
     socket.on("close", () => this.#over(undefined));
@@ -105,19 +124,29 @@ export class SpdySession {
     this.#over(why);
   }
 
-  #read(chunk: Uint8Array): void {
+  /** Handles the frames of a chunk, one after the other, and resumes the connection when there is room for more. */
+  async #read(chunk: Uint8Array): Promise<void> {
     try {
       for (const frame of this.#frames.read(chunk)) {
+        const cost = costOf(frame);
+        const waitMs = Math.max(this.#pace.spend(cost), this.#options.pace?.spend(cost) ?? 0);
+        if (waitMs > 0) await sleep(waitMs, this.#gone.signal);
+        const turn = nextSlice();
+        if (turn) await turn;
         if (this.#isOver) return;
-        this.#handle(frame);
+        const handled = this.#handle(frame);
+        if (handled) await handled;
+        if (this.#isOver) return;
       }
+      if (this.#waitingBytes > this.#limits.waitingBytes) await this.#untilRoom();
+      if (!this.#isOver) this.#socket.resume();
     } catch (error) {
-      if (!(error instanceof SpdyError)) throw error;
-      this.#fail(error);
+      if (error instanceof SpdyError) this.#fail(error);
+      else this.#over(error as Error);
     }
   }
 
-  #handle(frame: Frame): void {
+  #handle(frame: Frame): Promise<void> | undefined | void {
     switch (frame.type) {
       case "data":
         return this.#onData(frame);
@@ -126,10 +155,9 @@ export class SpdySession {
       case "synReply":
         throw new SpdyError("a client answered a stream that the server did not open");
       case "headers":
-        // Read for the sake of the blocks after it.
-        this.#headers.read(frame.block);
-        return frame.fin ? this.#streams.get(frame.stream)?.receive(new Uint8Array(), true) : undefined;
+        return this.#onHeaders(frame);
       case "reset":
+        this.#requireKnown("a reset", frame.stream);
         return this.#drop(this.#streams.get(frame.stream), new Error("the client reset the stream"));
       case "settings":
         return this.#onSettings(frame.initialWindow);
@@ -137,22 +165,41 @@ export class SpdySession {
         // Odd ones are the client's; even ones answer ours.
         return frame.id % 2 === 1 ? this.#control(frame) : undefined;
       case "goAway":
+      case "unknown":
         return;
       case "windowUpdate":
         return this.#onWindowUpdate(frame);
     }
   }
 
-  #onSynStream({ stream: id, fin, unidirectional, block }: Extract<Frame, { type: "synStream" }>): void {
-    const headers = this.#headers.read(block);
+  async #onHeaders(
+    { stream: id, fin, block }: Extract<Frame, { type: "synReply" | "headers" }>,
+  ): Promise<void> {
+    const stream = this.#streams.get(id);
+    if (!stream || stream.isEnded) throw new SpdyError(`headers for stream ${id}, which is not open`);
+    // Read for the sake of the blocks after it.
+    await this.#headers.read(block);
+    if (fin && !stream.destroyed) stream.receive(new Uint8Array(), true);
+  }
+
+  /** A stream may have been closed while the client was sending; what was never open is a mistake. */
+  #requireKnown(what: string, id: number): void {
+    if (id % 2 === 1 && id <= this.#lastStream) return;
+    throw new SpdyError(`${what} for stream ${id}, which is not open`);
+  }
+
+  async #onSynStream(
+    { stream: id, fin, unidirectional, block }: Extract<Frame, { type: "synStream" }>,
+  ): Promise<void> {
     if (id % 2 === 0 || id <= this.#lastStream) {
       throw new SpdyError(`stream ${id} after ${this.#lastStream}: the next one has to be odd and higher`);
     }
     this.#lastStream = id;
-    if (this.#streams.size >= this.#limits.streams || this.#options.admits?.(headers) === false) {
-      return this.#control({ type: "reset", stream: id, status: resetStatus.refused });
-    }
-    const stream = new SpdyStream(id, headers, this.#link, this.#initialWindow);
+    const headers = await this.#headers.read(block);
+    if (this.#isOver) return;
+    const use = this.#streams.size < this.#limits.streams ? this.#options.accept(headers) : undefined;
+    if (!use) return this.#control({ type: "reset", stream: id, status: resetStatus.refused });
+    const stream = new SpdyStream(id, this.#link, this.#initialWindow);
     this.#streams.set(id, stream);
     // A client drops data that comes before the reply.
     this.#control({
@@ -163,7 +210,7 @@ export class SpdySession {
     });
     if (unidirectional) stream.end();
     if (fin) stream.receive(new Uint8Array(), true);
-    this.#options.onStream(stream);
+    use(stream);
   }
 
   #onData({ stream: id, bytes, fin }: Extract<Frame, { type: "data" }>): void {
@@ -172,9 +219,9 @@ export class SpdySession {
       this.#idle.refresh();
       return stream.receive(bytes, fin);
     }
-    // A stream that was closed while the client was sending; what was never open is a mistake.
-    if (id === 0 || id > this.#lastStream) throw new SpdyError(`data for stream ${id}, which is not open`);
-    this.#tellTaken(undefined, bytes.length);
+    this.#requireKnown("data", id);
+    this.#untold += bytes.length;
+    this.#tellTaken();
     if (stream) this.#reset(stream, resetStatus.protocolError);
   }
 
@@ -191,7 +238,7 @@ export class SpdySession {
     if (id === 0) {
       this.#allowed += delta;
       if (delta === 0 || this.#allowed - this.#sent > maxWindow) throw new SpdyError("a window is too large");
-    }
+    } else this.#requireKnown("a window", id);
     const stream = this.#streams.get(id);
     if (stream) {
       stream.allowed += delta;
@@ -207,12 +254,18 @@ export class SpdySession {
     finish: (stream: SpdyStream) => this.#data(stream, new Uint8Array(), true),
     waiting: (bytes: number) => {
       this.#waitingBytes += bytes;
-      this.#pauseOrResume();
+      if (this.#waitingBytes <= this.#limits.waitingBytes) this.#hasRoom?.();
     },
-    taken: (stream: SpdyStream, bytes: number) => this.#tellTaken(stream, bytes),
+    taken: (stream: SpdyStream, bytes: number) => {
+      this.#untold += bytes;
+      stream.untold += bytes;
+      if (stream.untold >= initialWindow / 2) this.#untoldStreams.add(stream);
+      this.#tellTaken();
+    },
     closed: (stream: SpdyStream) => {
       this.#streams.delete(stream.id);
       this.#blocked.delete(stream);
+      this.#untoldStreams.delete(stream);
       const isOpen = !stream.isEnded || !stream.isFinished;
       if (isOpen && !stream.isGone) {
         this.#control({ type: "reset", stream: stream.id, status: resetStatus.cancel });
@@ -227,7 +280,7 @@ export class SpdySession {
         ? Math.min(stream.allowed - stream.sent, this.#allowed - this.#sent)
         : Infinity;
       const length = Math.min(bytes.length, maxFrameBytes, window);
-      if (this.#socket.writableNeedDrain || (length <= 0 && bytes.length > 0)) {
+      if (this.#isCongested() || (length <= 0 && bytes.length > 0)) {
         this.#blocked.add(stream);
         return;
       }
@@ -240,43 +293,48 @@ export class SpdySession {
     }
   }
 
+  #isCongested(): boolean {
+    return this.#socket.writableLength >= congestedBytes;
+  }
+
+  readonly #onWritten = () => {
+    if (this.#isOver || this.#isCongested()) return;
+    this.#tellTaken();
+    this.#flushBlocked();
+  };
+
   /** In turns: who has more to send waits behind the others. */
   #flushBlocked(): void {
+    if (this.#blocked.size === 0) return;
     for (const stream of [...this.#blocked]) {
-      if (this.#socket.writableNeedDrain) return;
+      if (this.#isCongested()) return;
       this.#blocked.delete(stream);
       this.#flush(stream);
     }
   }
 
-  /** Widens the windows once half of one was taken. */
-  #tellTaken(stream: SpdyStream | undefined, bytes: number): void {
-    this.#untold += bytes;
-    if (this.#untold >= initialWindow / 2) {
-      this.#control({ type: "windowUpdate", stream: 0, delta: this.#untold });
-      this.#untold = 0;
+  /** Widens the windows once half of one was taken; for a client that does not read, when it does. */
+  #tellTaken(): void {
+    if (this.#untold < initialWindow / 2 || this.#isCongested()) return;
+    this.#control({ type: "windowUpdate", stream: 0, delta: this.#untold });
+    this.#untold = 0;
+    for (const stream of this.#untoldStreams) {
+      if (!stream.isEnded) this.#control({ type: "windowUpdate", stream: stream.id, delta: stream.untold });
+      stream.untold = 0;
     }
-    if (!stream || stream.isEnded) return;
-    stream.untold += bytes;
-    if (stream.untold < initialWindow / 2) return;
-    this.#control({ type: "windowUpdate", stream: stream.id, delta: stream.untold });
-    stream.untold = 0;
+    this.#untoldStreams.clear();
   }
 
-  /** Clients that ignore windows are slowed down by their connection. */
-  #pauseOrResume(): void {
-    const isFull = this.#waitingBytes > this.#limits.waitingBytes;
-    if (this.#isOver || isFull === (this.#pinging !== undefined)) return;
-    clearInterval(this.#pinging);
-    this.#pinging = undefined;
-    if (!isFull) return void this.#socket.resume();
-    this.#socket.pause();
+  /** Resolves when readers have taken enough. Clients that ignore windows are slowed down by their connection. */
+  async #untilRoom(): Promise<void> {
     // A connection that is not read does not notice that its client has left; one that is written to does.
-    this.#pinging = setInterval(
-      () => this.#control({ type: "ping", id: this.#pings += 2 }),
-      this.#limits.pausedPingMs,
-    );
-    this.#pinging.unref();
+    const pinging = setInterval(() => {
+      if (!this.#isCongested()) this.#control({ type: "ping", id: this.#pings += 2 });
+    }, this.#limits.pausedPingMs);
+    pinging.unref();
+    await new Promise<void>((resolve) => this.#hasRoom = resolve);
+    this.#hasRoom = undefined;
+    clearInterval(pinging);
   }
 
   #reset(stream: SpdyStream, status: number): void {
@@ -290,9 +348,9 @@ export class SpdySession {
     stream.destroy(why);
   }
 
-  #control(frame: Exclude<Frame, { type: "data" }>): void {
+  #control(frame: ControlFrame): void {
     if (this.#isOver || !this.#socket.writable) return;
-    this.#socket.write(encodeControl(frame));
+    this.#socket.write(encodeControl(frame), this.#onWritten);
     if (this.#socket.writableLength <= this.#limits.unsentBytes) return;
     this.#over(new SpdyError("the client sends, but does not read"));
   }
@@ -301,7 +359,7 @@ export class SpdySession {
     if (this.#isOver || !this.#socket.writable) return;
     this.#socket.cork();
     this.#socket.write(encodeDataHead(stream.id, bytes.length, isLast));
-    if (bytes.length > 0) this.#socket.write(bytes);
+    if (bytes.length > 0) this.#socket.write(bytes, this.#onWritten);
     this.#socket.uncork();
   }
 
@@ -315,7 +373,9 @@ export class SpdySession {
     if (this.#isOver) return;
     this.#isOver = true;
     clearTimeout(this.#idle);
-    clearInterval(this.#pinging);
+    this.#gone.abort();
+    this.#hasRoom?.();
+    this.#headers.close();
     for (const stream of [...this.#streams.values()]) {
       this.#drop(stream, why ?? new Error("the client closed the connection"));
     }

@@ -20,6 +20,7 @@
  * - Priorities, associated streams and server push are ignored. Header names arrive in lower case.
  */
 export type { Headers } from "./header-block.ts";
+export { listenerPace, Pace } from "./pace.ts";
 export { defaultLimits, type Limits, type SessionOptions, SpdySession } from "./session.ts";
 export { SpdyError } from "./spdy-error.ts";
 export { SpdyStream } from "./stream.ts";

@@ -4,9 +4,7 @@
  * What the reader does not take yet waits here and counts in the session's memory. What is written waits for the peer's window and
  * for the connection, so that a writer never gets ahead of a slow client.
  */
-import { Buffer } from "node:buffer";
 import { Duplex } from "node:stream";
-import type { Headers } from "./header-block.ts";
 
 /** What a stream needs of its session. */
 export interface StreamLink {
@@ -20,12 +18,13 @@ export interface StreamLink {
   closed(stream: SpdyStream): void;
 }
 
+/** What a reader gets at once, at most. */
+const pieceBytes = 16_384;
 /** Small pieces are joined up to this size: each one costs memory beyond its bytes. */
 const joinedBytes = 4096;
 
 export class SpdyStream extends Duplex {
   readonly id: number;
-  readonly headers: Headers;
   /** What `flush` has to send, and what it calls when all is sent. */
   pending: { bytes: Uint8Array; done: () => void } | undefined;
   /** Bytes sent so far, and those that the peer's window allows in total. */
@@ -42,11 +41,10 @@ export class SpdyStream extends Duplex {
   #queue: Uint8Array[] = [];
   #wantsMore = false;
 
-  constructor(id: number, headers: Headers, link: StreamLink, window: number) {
+  constructor(id: number, link: StreamLink, window: number) {
     // What is not read waits in the queue here, where it is counted.
-    super({ allowHalfOpen: true, readableHighWaterMark: 1, writableHighWaterMark: 65_536 });
+    super({ allowHalfOpen: true, readableHighWaterMark: 1, writableHighWaterMark: pieceBytes });
     this.id = id;
-    this.headers = headers;
     this.allowed = window;
     this.#link = link;
     // Who uses a stream learns of a reset by its close; without a listener an error would end the program.
@@ -55,15 +53,18 @@ export class SpdyStream extends Duplex {
 
   /** The peer sent these bytes. */
   receive(bytes: Uint8Array, isLast: boolean): void {
-    if (bytes.length > 0) {
-      const last = this.#queue.at(-1);
-      if (last && last.length + bytes.length <= joinedBytes) {
-        this.#queue.push(Buffer.concat([this.#queue.pop()!, bytes]));
-      } else this.#queue.push(bytes);
-      this.#link.waiting(bytes.length);
-    }
+    for (let at = 0; at < bytes.length; at += pieceBytes) this.#add(bytes.subarray(at, at + pieceBytes));
+    if (bytes.length > 0) this.#link.waiting(bytes.length);
     this.isEnded ||= isLast;
     this.#deliver();
+  }
+
+  #add(piece: Uint8Array): void {
+    const last = this.#queue.at(-1);
+    if (last && last.length + piece.length <= joinedBytes) {
+      this.#queue[this.#queue.length - 1] = joined(last, piece);
+      // A small part of a chunk would keep all of it in memory.
+    } else this.#queue.push(2 * piece.length < piece.buffer.byteLength ? joined(piece) : piece);
   }
 
   override _read(): void {
@@ -99,4 +100,15 @@ export class SpdyStream extends Duplex {
     }
     if (this.isEnded && this.#queue.length === 0 && !this.readableEnded) this.push(null);
   }
+}
+
+/** A copy that shares its memory with nothing else. */
+function joined(...parts: Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }

@@ -103,11 +103,12 @@ const blocks: Target = {
   tokens: ["\x78\xbb\xe3\xc6\xa7\xc2", "\0\0\0\x01", "\xff\xff\xff\xff", "\0\0\xff\xff"],
   refusal: spdyRefusal,
   open: () => ({
-    run(input) {
+    async run(input) {
       const bytes = bytesOf(input);
-      for (
-        const headers of [() => new HeaderReader(limit).read(bytes), () => parseHeaders(bytes)].map(orError)
-      ) {
+      const reader = new HeaderReader(limit);
+      const read = await reader.read(bytes).catch((error: Error) => error);
+      reader.close();
+      for (const headers of [read, orError(() => parseHeaders(bytes))]) {
         if (headers instanceof Error) {
           if (headers.name !== "SpdyError") throw headers;
           continue;
@@ -163,7 +164,7 @@ const sessions: Target = {
       let streams = 0;
       const session = new SpdySession(socket, {
         limits,
-        onStream(stream) {
+        accept: () => (stream) => {
           streams++;
           if (streams % 2 === 1) stream.pipe(stream);
           else stream.write("hello");

@@ -15,6 +15,9 @@ import { skipUnless } from "../../harness/parts.ts";
 import { createTestLog } from "../../report/test-log.ts";
 import { enterable } from "../../supervisor/run/enterable-run.ts";
 import type { AppView } from "../../../src/server/view.ts";
+import { defaultClientLimits, type KubeletServices } from "../../../src/server/kubelet/kubelet.ts";
+import type { ClientLimits } from "../../../src/server/kubelet/services.ts";
+import { createStreamMemory } from "../../../src/server/kubelet/stream-memory.ts";
 import { servePortForward } from "../../../src/server/kubelet/port-forward.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
@@ -33,12 +36,14 @@ const viewOf = (run: AppView["run"]) =>
   viewWith({ app: (_, name) => name === "web" ? { ...web, run } : undefined });
 
 /** A kubelet API with one app that can be entered. */
-async function running() {
+async function running(limits: Partial<ClientLimits> = {}, more: Partial<KubeletServices> = {}) {
   const run = await enterable();
   const kubelet = await startKubelet({
     view: viewOf({ id: run.runId, folder: run.folder }),
     launcher: entranceOf(await builtLauncher()),
     streamLimits,
+    limits: { ...defaultClientLimits(), ...limits },
+    ...more,
   });
   const path = (words: string[], query = "output=1&error=1") =>
     `/exec/default/web/app?${words.map((word) => `command=${encodeURIComponent(word)}`).join("&")}&${query}`;
@@ -181,6 +186,20 @@ test("what a command starts when it is told to end is ended, too", { skip }, asy
   client.socket.destroy();
   const pid = await waitFor("the last one", () => readFile(file, "utf8").catch(() => undefined));
   await waitFor("nothing is left", () => readStat(Number(pid)) === undefined);
+});
+
+test("a command ends with the rights of its client, who is told", { skip }, async () => {
+  let isAllowed = true;
+  await using kubelet = await running({}, {
+    authorize: async () => isAllowed ? "allowed" : "forbidden",
+    recheckMs: 20,
+  });
+  const { streams } = await kubelet.exec(["sh", "-c", "sleep 600 & sleep 600"]);
+  await waitFor("it runs", async () => (await execsOf(kubelet.run.runId)).length >= 2);
+  isAllowed = false;
+  await waitFor("the result", () => streams.error!.ended);
+  assert.match(JSON.parse(streams.error!.text()).message, /^user "writer" may not create nodes\/proxy$/);
+  await waitFor("nothing is left", async () => (await execsOf(kubelet.run.runId)).length === 0);
 });
 
 test("commands end when the listener is closed", { skip }, async () => {
@@ -345,7 +364,10 @@ test("a command that cannot be entered is a failure with its reason", { skip }, 
 });
 
 test("200 commands run at once, within bounded memory, and end with their clients", { skip }, async () => {
-  await using kubelet = await running();
+  // More than a node's listener reserves for one app and one sender.
+  const most = 256 << 20;
+  const memory = createStreamMemory({ listener: most, sender: most, app: most });
+  await using kubelet = await running({ memory });
   const before = process.memoryUsage().rss;
   const sessions = await Promise.all(
     Array.from(

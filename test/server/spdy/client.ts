@@ -3,7 +3,13 @@ import { Buffer } from "node:buffer";
 import type { Duplex } from "node:stream";
 import { constants, deflateRawSync, deflateSync } from "node:zlib";
 import { dictionary } from "../../../src/server/spdy/dictionary.ts";
-import { encodeControl, encodeDataHead, type Frame, FrameReader } from "../../../src/server/spdy/frames.ts";
+import {
+  type ControlFrame,
+  encodeControl,
+  encodeDataHead,
+  type Frame,
+  FrameReader,
+} from "../../../src/server/spdy/frames.ts";
 import { formatHeaders, HeaderReader, type Headers } from "../../../src/server/spdy/header-block.ts";
 import { waitFor } from "../../wait-for.ts";
 
@@ -34,6 +40,7 @@ export class SpdyClient {
   leaves = true;
   #frames = new FrameReader(1 << 20);
   #replies = new HeaderReader(1 << 20);
+  #reading: Promise<unknown> = Promise.resolve();
   #next = 1;
   #isFirst = true;
 
@@ -74,7 +81,7 @@ export class SpdyClient {
     return block;
   }
 
-  send(frame: Exclude<Frame, { type: "data" }>): void {
+  send(frame: ControlFrame): void {
     this.socket.write(encodeControl(frame));
   }
 
@@ -91,6 +98,7 @@ export class SpdyClient {
   }
 
   #handle(frame: Frame): void {
+    if (frame.type === "unknown") return;
     if (frame.type === "ping") return void this.pings.push(frame.id);
     if (frame.type === "goAway") {
       this.goAway = frame;
@@ -99,7 +107,7 @@ export class SpdyClient {
     }
     if (frame.type === "settings") return;
     const stream = this.streams.get(frame.stream);
-    if (frame.type === "synReply") this.#replies.read(frame.block);
+    if (frame.type === "synReply") this.#reading = this.#reading.then(() => this.#replies.read(frame.block));
     if (!stream) return;
     if (frame.type === "synReply") stream.replied = true;
     if (frame.type === "reset") stream.reset = frame.status;

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
-import { encodeControl, encodeDataHead, type Frame, FrameReader } from "../../../src/server/spdy/frames.ts";
+import {
+  type ControlFrame,
+  encodeControl,
+  encodeDataHead,
+  type Frame,
+  FrameReader,
+} from "../../../src/server/spdy/frames.ts";
 
 const block = Buffer.from("block");
 
 /** Frames with their bytes, written down by hand from the specification. */
-const table: [hex: string, frame: Exclude<Frame, { type: "data" }>][] = [
+const table: [hex: string, frame: ControlFrame][] = [
   ["80030001 0100000f 00000003 00000000 0000 626c6f636b", {
     type: "synStream",
     stream: 3,
@@ -72,7 +78,23 @@ test("another version, a frame that is too long and one that is too short are re
     const short = Buffer.concat([bytes.subarray(0, 5), Buffer.from([0, 0, 3]), Buffer.alloc(3)]);
     assert.throws(() => readAll(short), /SPDY: a control frame of type \d has 3 bytes/);
   }
-  assert.deepEqual(readAll(bytesOf("80030063 00000002 0000")), []);
+  assert.deepEqual(readAll(bytesOf("80030063 00000002 0000")), [{ type: "unknown" }]);
+});
+
+test("frames whose size the protocol fixes have that size", () => {
+  const wrong = [
+    "80030006 00000008 00000001 00000000",
+    "80030003 0000000c 00000007 00000005 00000000",
+    "80030009 0000000c 00000003 00008000 00000000",
+    "80030007 0000000c 00000009 00000001 00000000",
+    // Says that it has two entries, or none, and has one; or has more than there are settings.
+    "80030004 0000000c 00000002 00000007 00010000",
+    "80030004 0000000c 00000000 00000007 00010000",
+    `80030004 0000008c 00000011 ${"00000007 00010000 ".repeat(17)}`,
+  ];
+  for (const hex of wrong) {
+    assert.throws(() => readAll(bytesOf(hex)), /SPDY: a control frame of type \d has \d+ bytes/, hex);
+  }
 });
 
 /** Data pieces of one frame as one, so that cuts do not matter. */

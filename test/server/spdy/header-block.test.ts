@@ -36,11 +36,22 @@ test("blocks of one zlib stream, each of which refers to those before it, are re
       await new Promise((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, resolve as () => void));
       const block = deflate.read() as Buffer;
       sizes.push(block.length);
-      assert.deepEqual(reader.read(block), headers);
+      assert.deepEqual(await reader.read(block), headers);
     }
   }
   assert.ok(sizes[1]! < sizes[0]!, "the second block refers to the first");
   deflate.destroy();
+  reader.close();
+});
+
+test("a reader has one context for all its blocks, and frees it when it is closed", async () => {
+  const reader = new HeaderReader(16_384);
+  const writer = new HeaderWriter();
+  for (let at = 0; at < 100; at++) assert.equal((await reader.read(writer.write(stream("error")))).size, 2);
+  const reading = reader.read(writer.write(stream("stdin")));
+  reader.close();
+  await assert.rejects(reading, /SPDY: /);
+  await assert.rejects(reader.read(writer.write(stream("stdin"))), /SPDY: the connection is over/);
 });
 
 test("what is written is what a zlib with the dictionary reads, block by block", async () => {
@@ -59,21 +70,22 @@ test("header names come in lower case, and of several values the first counts", 
   assert.deepEqual(parseHeaders(text), new Map([["streamtype", "stdin"]]));
 });
 
-test("a block that expands beyond the limit, is damaged, or uses another dictionary is refused", () => {
+test("a block that expands beyond the limit, is damaged, or uses another dictionary is refused", async () => {
+  const read = (limit: number, block: Uint8Array) => new HeaderReader(limit).read(block);
   const bomb = formatHeaders(new Map([["a", "x".repeat(1 << 20)]]));
   const flush = { finishFlush: constants.Z_SYNC_FLUSH };
-  assert.throws(
-    () => new HeaderReader(16_384).read(deflateSync(bomb, { ...flush, dictionary })),
+  await assert.rejects(
+    read(16_384, deflateSync(bomb, { ...flush, dictionary })),
     /SPDY: a header block of \d+ bytes is damaged or expands to more than 16384/,
   );
-  assert.throws(
-    () => new HeaderReader(100).read(Buffer.from("no zlib")),
+  await assert.rejects(
+    read(100, Buffer.from("no zlib")),
     /SPDY: the first header block is not zlib/,
   );
   const other = Buffer.from([0x78, 0xbb, 1, 2, 3, 4, 0, 0, 0]);
-  assert.throws(() => new HeaderReader(100).read(other), /another dictionary/);
+  await assert.rejects(read(100, other), /another dictionary/);
   const cut = deflateSync(formatHeaders(stream("error")), { ...flush, dictionary }).subarray(0, 12);
-  assert.throws(() => new HeaderReader(100).read(cut), /SPDY: a header block/);
+  await assert.rejects(read(100, cut), /SPDY: a header block/);
 });
 
 test("too many headers, a repeated name and lengths beyond the end are refused", () => {

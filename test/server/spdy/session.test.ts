@@ -5,8 +5,16 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { encodeControl } from "../../../src/server/spdy/frames.ts";
-import { type SessionOptions, SpdySession, type SpdyStream } from "../../../src/server/spdy/spdy.ts";
+import { Duplex } from "node:stream";
+import { encodeControl, encodeDataHead } from "../../../src/server/spdy/frames.ts";
+import { HeaderWriter } from "../../../src/server/spdy/header-block.ts";
+import {
+  type Headers,
+  type Pace,
+  type SessionOptions,
+  SpdySession,
+  type SpdyStream,
+} from "../../../src/server/spdy/spdy.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { SpdyClient } from "./client.ts";
@@ -23,8 +31,12 @@ async function connected(options: Partial<SessionOptions> = {}, path?: string) {
   const socket = connect(path === undefined ? { port: port(), host: "127.0.0.1", noDelay } : { path });
   const [serverSocket] = await accepted;
   const streams: SpdyStream[] = [];
+  const headers: Headers[] = [];
   const session = new SpdySession(serverSocket, {
-    onStream: (stream) => void streams.push(stream),
+    accept: (found) => (stream) => {
+      streams.push(stream);
+      headers.push(found);
+    },
     ...options,
   });
   const client = new SpdyClient(socket);
@@ -34,6 +46,7 @@ async function connected(options: Partial<SessionOptions> = {}, path?: string) {
     socket,
     serverSocket,
     streams,
+    headers,
     stream: (at = 0) => waitFor("the stream is there", () => streams[at]),
     async [Symbol.asyncDispose]() {
       socket.destroy();
@@ -48,7 +61,7 @@ test("streams carry their headers and bytes, and each side closes its half on it
   await using pair = await connected();
   const sent = pair.client.open({ streamType: "stdin" });
   const stream = await pair.stream();
-  assert.equal(stream.headers.get("streamtype"), "stdin");
+  assert.equal(pair.headers[0]!.get("streamtype"), "stdin");
   sent.write("hello ");
   sent.write("world", true);
   let text = "";
@@ -65,7 +78,7 @@ test("streams carry their headers and bytes, and each side closes its half on it
 
 for (const keepsWindows of [true, false]) {
   test(`2 MB go both ways at once with a client that ${keepsWindows ? "keeps" : "ignores"} windows`, async () => {
-    await using pair = await connected({ onStream: (stream) => void stream.pipe(stream) });
+    await using pair = await connected({ accept: () => (stream) => void stream.pipe(stream) });
     pair.client.keepsWindows = keepsWindows;
     const stream = pair.client.open({ streamType: "echo" });
     await pair.client.replied();
@@ -155,9 +168,10 @@ test("bytes that nobody reads are freed with their stream", async () => {
 });
 
 test("streams beyond the limit, and those that are not admitted, are refused one by one", async () => {
+  const accepted: SpdyStream[] = [];
   await using pair = await connected({
     limits: { streams: 2 },
-    admits: (headers) => headers.get("port") !== "0",
+    accept: (headers) => headers.get("port") === "0" ? undefined : (stream) => void accepted.push(stream),
   });
   const streams = ["1", "0", "2", "3"].map((port) => pair.client.open({ port }));
   await waitFor("the last is refused", () => streams[3]!.reset === 3);
@@ -167,7 +181,7 @@ test("streams beyond the limit, and those that are not admitted, are refused one
     [true, undefined],
     [false, 3],
   ]);
-  pair.streams[0]!.destroy();
+  accepted[0]!.destroy();
   const next = pair.client.open({ port: "4" });
   await waitFor("a place is free", () => next.replied);
 });
@@ -207,6 +221,17 @@ test("what breaks the protocol ends the connection with a GOAWAY, and every stre
     "an even stream": (client) => void client.open({ a: "1" }, { id: 2 }),
     "a stream again": (client) => void client.open({ a: "1" }, { id: 1 }),
     "data for no stream": (client) => void client.data(99, Buffer.from("x"), false),
+    "data for an even stream": (client) => void client.data(0, Buffer.from("x"), false),
+    "a reset for no stream": (client) => client.send({ type: "reset", stream: 99, status: 5 }),
+    "a window for no stream": (client) => client.send({ type: "windowUpdate", stream: 99, delta: 1 }),
+    "headers for no stream": (client) =>
+      client.send({ type: "headers", stream: 99, fin: false, block: client.compress(new Map([["a", "1"]])) }),
+    "headers for a stream that the client has ended": (client) => {
+      client.data(1, Buffer.alloc(0), true);
+      client.send({ type: "headers", stream: 1, fin: false, block: client.compress(new Map()) });
+    },
+    "headers that are damaged": (client) =>
+      client.send({ type: "headers", stream: 1, fin: false, block: Buffer.from("damaged") }),
     "a window without size": (client) => client.send({ type: "windowUpdate", stream: 0, delta: 0 }),
     "a reply": (client) => client.send({ type: "synReply", stream: 1, fin: false, block: Buffer.alloc(0) }),
     "no SPDY at all": (client) => void client.socket.write("\xffGET / HTTP/1.1\r\n\r\n"),
@@ -226,6 +251,85 @@ test("what breaks the protocol ends the connection with a GOAWAY, and every stre
     );
     assert.ok(stream.destroyed, what);
   }
+});
+
+/** A session whose client's bytes the test chooses, chunk by chunk; what it answers is dropped. */
+function fed(options: Partial<SessionOptions> = {}) {
+  const answers = { bytes: 0 };
+  const socket = new Duplex({
+    read() {},
+    write(chunk: Uint8Array, _, done) {
+      answers.bytes += chunk.length;
+      done();
+    },
+  });
+  const session = new SpdySession(socket, { accept: () => () => {}, ...options });
+  return { socket, session, answers, [Symbol.dispose]: () => session.destroy() };
+}
+
+test("a chunk with thousands of frames leaves turns of the event loop to others", async () => {
+  using busy = fed();
+  const count = 40_000;
+  let turns = 0;
+  const tick = () => {
+    turns++;
+    if (busy.answers.bytes < 12 * count) setImmediate(tick);
+  };
+  setImmediate(tick);
+  busy.socket.push(
+    Buffer.concat(Array.from({ length: count }, () => encodeControl({ type: "ping", id: 1 }))),
+  );
+  await waitFor("all are answered", () => busy.answers.bytes === 12 * count);
+  assert.ok(turns > 3, `${turns} turns`);
+});
+
+test("frames cost of the pace of their session and of the listener, those with headers most, and large data nothing", async () => {
+  const costs: number[] = [];
+  const pace = { spend: (cost: number) => (costs.push(cost), 0) } as unknown as Pace;
+  await using pair = await connected({ pace, accept: () => (stream) => void stream.resume() });
+  const stream = pair.client.open({ a: "1" });
+  await pair.client.replied();
+  stream.write("x");
+  pair.client.send({ type: "ping", id: 1 });
+  await waitFor("the ping", () => pair.client.pings.length === 1);
+  const [headers, small, ping] = costs;
+  assert.ok(headers! > small! && small! > 0 && ping! > 0);
+  costs.length = 0;
+  stream.write(Buffer.alloc(1 << 20));
+  pair.client.send({ type: "ping", id: 3 });
+  await waitFor("the ping", () => pair.client.pings.length === 2);
+  // Only the rest of the frame in the last chunk may be small.
+  assert.ok(costs.filter((cost) => cost > 0).length <= 2, `${costs}`);
+});
+
+test("a session that is told to wait handles nothing meanwhile, and goes on after it", async () => {
+  let waitMs = 600_000;
+  const pace = { spend: () => waitMs } as unknown as Pace;
+  using held = fed({ pace });
+  held.socket.push(encodeControl({ type: "ping", id: 1 }));
+  await new Promise(setImmediate);
+  assert.equal(held.answers.bytes, 0);
+  waitMs = 1;
+  using paced = fed({ pace });
+  paced.socket.push(encodeControl({ type: "ping", id: 1 }));
+  await waitFor("it is answered", () => paced.answers.bytes === 12);
+});
+
+test("a small piece of a large chunk does not keep the chunk in memory", async () => {
+  const streams: SpdyStream[] = [];
+  using small = fed({ accept: () => (stream) => void streams.push(stream) });
+  const open = encodeControl({
+    type: "synStream",
+    stream: 1,
+    fin: false,
+    unidirectional: false,
+    block: new HeaderWriter().write(new Map([["a", "1"]])),
+  });
+  small.socket.push(Buffer.concat([open, encodeDataHead(1, 60_000, false), Buffer.from("x")]));
+  const stream = await waitFor("the stream", () => streams[0]);
+  const piece = await waitFor("the byte", () => stream.read() as Buffer);
+  assert.equal(piece.toString(), "x");
+  assert.ok(piece.buffer.byteLength < 10_000, `${piece.buffer.byteLength} bytes`);
 });
 
 test("a connection on which no data moves ends after its time; pings do not keep it", async () => {
@@ -271,7 +375,7 @@ test("a stream that always has more to send does not keep another one waiting", 
   };
   greedy.on("drain", fill);
   fill();
-  await waitFor("the connection is full", () => pair.serverSocket.writableNeedDrain);
+  await waitFor("the connection is full", () => pair.serverSocket.writableLength > 0);
   modest.write("hello");
   pair.socket.resume();
   await waitFor("the other stream", () => other!.length === 5);
