@@ -26,7 +26,7 @@ export interface KubeletParts {
 }
 
 /** As many connections as all limits allow. A pager that shows a followed log may stop reading it for a while. */
-const bounds = { connections: 512, reserved: 128, perPeer: 256, stalledMs: 600_000 };
+export const kubeletBounds = { connections: 512, reserved: 128, perPeer: 256, stalledMs: 600_000 };
 
 /** Opens the listener, now or when its port is free. */
 export async function openKubelet(
@@ -59,7 +59,7 @@ export async function openKubelet(
       readAuthority: createClientAuthority({ file: options.clientCAFile, client, log }),
       upgrades: true,
       log,
-      bounds,
+      bounds: kubeletBounds,
       rereadMs: 30_000,
     });
     onPort(listener.port);

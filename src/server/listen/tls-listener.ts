@@ -3,7 +3,7 @@
  *
  * Guarantees: a client certificate counts only if the current authority signed it for clients. Without an authority none counts, not
  * even one of the authorities that Node trusts. A new certificate or authority applies to new connections: those that idle are closed,
- * others after their request, and no client certificate counts on them. One that cannot be used, such as a half-written file, leaves the
+ * others after their request, and with a new authority no client certificate counts on them. One that cannot be used, such as a half-written file, leaves the
  * old one in use.
  */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
@@ -51,9 +51,10 @@ export async function listenWithTLS(
     try {
       const next = await read();
       if (JSON.stringify(next) === JSON.stringify(current)) return;
+      const keepsUsers = JSON.stringify(next.ca) === JSON.stringify(current.ca);
       current = next;
       (server as Server & { setSecureContext(tls: ServerTls): void }).setSecureContext(next);
-      connections.retire();
+      connections.retire({ keepsUsers });
       server.closeIdleConnections();
       log.info("using a new certificate or client authority", { address });
     } catch (error) {
@@ -71,18 +72,19 @@ export async function listenWithTLS(
 }
 
 /** What TLS found out about a client holds for the whole connection, however long a client keeps it. `retire` ends that. */
-function trackConnections(server: Server): { retire(): void } {
+function trackConnections(server: Server): { retire(options: { keepsUsers: boolean }): void } {
   const open = new Set<TLSSocket>();
   server.on("secureConnection", (socket: TLSSocket) => {
     open.add(socket);
     socket.once("close", () => open.delete(socket));
   });
   server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-    response.once("close", () => open.has(socket as TLSSocket) || socket.destroySoon());
+    response.once("close", () => socket.destroyed || open.has(socket as TLSSocket) || socket.destroySoon());
   });
   return {
-    retire() {
-      for (const socket of open) socket.authorized = false;
+    retire({ keepsUsers }) {
+      // Long streams ask for the rights of their user again; the same authority has signed its certificate.
+      if (!keepsUsers) { for (const socket of open) socket.authorized = false; }
       open.clear();
     },
   };
