@@ -7,6 +7,10 @@
  * Guarantees:
  * - Every buffer is bounded: open streams, the headers of a stream, received bytes that wait for a reader, and sent bytes that wait
  *   for the client. A frame that breaks a limit ends its connection; a stream too many is refused.
+ * - Frames are handled one after the other, and all connections together keep the event loop for 2 ms at most (turns.ts). A client that
+ *   causes more work than its budget, or that of all clients, is read more slowly (pace.ts).
+ * - A frame that the protocol does not allow now ends the connection: for a stream that never was open, headers for one that is not open
+ *   any more, a stream with an id that does not rise, or of a wrong size.
  * - Flow control works in both directions. The client's windows are honored from the first frame that mentions them, and
  *   WINDOW_UPDATE follows what readers take. A client that ignores windows, as Kubernetes' own does, is slowed down by TCP.
  *   Streams that wait for the connection take turns.
@@ -17,6 +21,7 @@
  * Caveats:
  * - A client without windows that fills one stream, which nobody reads, delays its other streams: with TCP there is one pace for all.
  *   Go's kubelet behaves the same.
+ * - After a reset, a client that still sends headers for that stream is treated as broken; Kubernetes' own sends none.
  * - Priorities, associated streams and server push are ignored. Header names arrive in lower case.
  */
 export type { Headers } from "./header-block.ts";
