@@ -183,8 +183,12 @@ test("a peer that sends unknown tokens without end keeps no other from being rev
   }, async (client) => {
     const authorize = createTokenReview({ client, node: "node-a", log: silentLogger });
     const verdicts = Array.from({ length: 200 }, (_, n) => authorize(`junk-${n}`, "proxy", "10.0.0.66"));
-    await waitFor("some are asked about", () => junk.size > 0);
+    let settled = 0;
+    for (const verdict of verdicts) void verdict.then(() => settled++);
+    await waitFor("some are asked about, and too many refused", () => junk.size > 0 && settled > 0);
+    const before = settled;
     assert.equal(await authorize("metrics-server", "metrics", "10.0.0.1"), "allowed");
+    assert.equal(settled, before, "it did not wait for the others");
     open = true;
     for (const answer of junk) answer();
     const found = await Promise.all(verdicts);
