@@ -19,13 +19,18 @@ async function node(fields: Partial<KubeletServices> = {}, logFile = web.logFile
     run: "one",
     pod: true,
     app: true,
+    allowExec: true,
     verdict: "allowed" as "allowed" | "forbidden" | "unavailable",
     asked: 0,
   };
   const listeners = new Set<(key: string) => void>();
   const kubelet = await startKubelet({
     view: viewWith({
-      app: () => world.app ? { ...web, logFile, run: { id: world.run, folder: "/no/such/run" } } : undefined,
+      app() {
+        const spec = { ...web.app.spec, allowExec: world.allowExec };
+        const run = { id: world.run, folder: "/no/such/run" };
+        return world.app ? { ...web, app: { ...web.app, spec }, logFile, run } : undefined;
+      },
       onChange(listener) {
         listeners.add(listener);
         return () => listeners.delete(listener);
@@ -82,6 +87,10 @@ const ends: Record<string, { change: object; says: RegExp }> = {
   "the rights of its sender": {
     change: { verdict: "forbidden" },
     says: /^user "writer" may not create nodes\/proxy$/,
+  },
+  "its app's permission to enter": {
+    change: { allowExec: false },
+    says: /^ncapp default\/web may run as root/,
   },
 };
 for (const [what, { change, says }] of Object.entries(ends)) {
