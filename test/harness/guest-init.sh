@@ -38,6 +38,13 @@ mount -t hostfs -o "$nckubelet_job" job /run/job
 . /run/job/settings
 # shellcheck disable=SC2154 # The settings set it.
 for dir in $fresh_dirs; do mount -t tmpfs -o mode=1777 tmpfs "$dir"; done
+# Other users reach a checkout in a home folder that is closed to them, such as /root: the overlay has these rights, not the host.
+# shellcheck disable=SC2154 # The settings set it.
+dir=$(dirname "$cwd")
+while [ "$dir" != / ]; do
+  chmod a+x "$dir"
+  dir=$(dirname "$dir")
+done
 [ -z "$share" ] || mount -t hostfs -o "$share" share /share
 # shellcheck disable=SC2154 # The settings set it.
 [ -z "$compile_cache" ] || mount -t hostfs -o "$compile_cache" cache "$compile_cache"
