@@ -64,6 +64,8 @@ async function main(): Promise<number> {
 
   await sleep(2000);
   const quiet = await measure(server, "collect");
+  // Before the others, which may take all memory that streams may use.
+  const echoed = await openStream(opened, targets.ports.echo);
   const timer = setTimeout(() => end.abort(), 1000 * seconds);
   let conversations = 0;
   const workers = Array.from({ length: Number(values.workers) }, async () => {
@@ -74,7 +76,7 @@ async function main(): Promise<number> {
   const health = { count: 0, slowest: 0 };
   const watchers = [
     watchHealth(opened, health, signal),
-    keepStream(opened, targets.ports.echo, signal),
+    keepStream(echoed, signal),
   ].map((watcher) => watcher.catch((error: Error) => fail(error.message)));
   const kept: number[] = [];
   let rss = quiet.rss;
@@ -181,8 +183,8 @@ async function watchHealth(
   }
 }
 
-/** Uses one connection through one port-forward all the time. */
-async function keepStream({ kubelet: port }: Opened, echo: number, signal: AbortSignal): Promise<void> {
+/** Opens one connection through one port-forward, to a port that echoes. */
+async function openStream({ kubelet: port }: Opened, echo: number) {
   const headers = {
     connection: "Upgrade",
     upgrade: "SPDY/3.1",
@@ -193,10 +195,18 @@ async function keepStream({ kubelet: port }: Opened, echo: number, signal: Abort
   const options = { host: "127.0.0.1", port, path, method: "POST", headers, rejectUnauthorized: false };
   const call = secureRequest({ ...options, agent: false }).end();
   const [, socket] = await once(call, "upgrade", { signal: AbortSignal.timeout(answerMs) });
-  using client = Object.assign(new SpdyClient(socket), { [Symbol.dispose]: () => socket.destroy() });
+  const client = new SpdyClient(socket);
   const names = { port: String(echo), requestID: "1" };
   client.open({ ...names, streamType: "error" });
-  const data = client.open({ ...names, streamType: "data" });
+  return { client, data: client.open({ ...names, streamType: "data" }) };
+}
+
+/** Uses it all the time. */
+async function keepStream(
+  { client, data }: Awaited<ReturnType<typeof openStream>>,
+  signal: AbortSignal,
+): Promise<void> {
+  using _ = { [Symbol.dispose]: () => client.socket.destroy() };
   for (let sent = 1; !signal.aborted; sent++) {
     data.write("x");
     await waitFor("the authorized stream echoes", () => {
