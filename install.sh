@@ -10,7 +10,7 @@
 # The API server to join; without it, the agent runs only the apps in /etc/nckubelet/manifests:
 #   NCKUBELET_KUBECONFIG  a kubeconfig to copy
 #   NCKUBELET_SERVER      or the address of the API server, with
-#   NCKUBELET_TOKEN       its token,
+#   NCKUBELET_TOKEN       its token, or a bootstrap token: the node then makes its own key,
 #   NCKUBELET_CA_FILE     the certificate of its CA, if the machine does not trust it, and
 #   NCKUBELET_CA_HASH     sha256:HEX of the CA's public key; without a CA file, the CA comes from the cluster
 # How the agent runs:
@@ -376,7 +376,7 @@ first_bytes() {
 # Puts a new kubeconfig into $work/kubeconfig after the API server accepted it. The token stays in the environment.
 stage_kubeconfig() {
   [ -n "$kubeconfig$server" ] || return 0
-  set -- --output "$work/kubeconfig"
+  set -- --output "$work/kubeconfig" --node-name "$node"
   [ -z "$kubeconfig" ] || set -- "$@" --kubeconfig "$kubeconfig"
   [ -z "$server" ] || set -- "$@" --server "$server"
   [ -z "$ca_file" ] || set -- "$@" --ca-file "$ca_file"
@@ -473,6 +473,7 @@ StartLimitIntervalSec=0
 Environment=MALLOC_ARENA_MAX=2 NCKUBELET_EXEC=
 EnvironmentFile=-/etc/nckubelet/agent.env
 ExecStart=/usr/local/bin/nckubelet agent $NCKUBELET_EXEC
+ExecReload=/bin/kill -HUP $MAINPID
 Restart=always
 RestartSec=2
 END
@@ -570,6 +571,7 @@ output_log=/var/log/nckubelet.log
 error_log=/var/log/nckubelet.log
 # Apps outlive the agent.
 rc_cgroup_cleanup="no"
+extra_started_commands="reload"
 END
   echo "# An agent that runs away is killed here, and starts again, before any app is killed for the memory that it took."
   echo "rc_cgroup_settings=\"memory.max $(agent_megabytes)M\""
@@ -579,6 +581,12 @@ END
 depend() {
   after localmount net firewall clock
   want cgroups
+}
+
+reload() {
+  ebegin "Reloading $name"
+  supervise-daemon "$RC_SVCNAME" --signal HUP
+  eend $?
 }
 
 # Not rc_ulimit: dash sets one limit at a time. The second is the hard limit of apps.

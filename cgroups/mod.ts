@@ -16,6 +16,6 @@ export { explainMissing, findMount, type LocateFailure, ownCgroup } from "./loca
 export { recallRoot } from "./locate/recall.ts";
 export { recordScopeLimits } from "./locate/scope.ts";
 export { checkName } from "./name.ts";
-export { findEntry, listChildren, listProcesses, moveProcess } from "./processes.ts";
+export { findEntry, listChildren, listProcesses, listTree, moveProcess } from "./processes.ts";
 export { removeTree } from "./remove.ts";
 export { readKills, readStats } from "./stats.ts";

@@ -4,7 +4,8 @@
  *   launcher zygote [PADDING]   forks a launcher for each request on standard input and answers on standard output
  *   launcher check requests     parses requests as the zygote does and starts nothing, for tests
  *   launcher check environments   parses the content of environment files, in place of requests
- *   launcher enter SESSION LEAF LOG PIPE SOURCE ENVIRONMENT FOLDER USER COMMAND...   becomes a command inside of a run
+ *   launcher enter SESSION REPORT LEAF LOG PIPE SOURCE ENVIRONMENT FOLDER USER COMMAND...   becomes a command inside of a run;
+ *     with REPORT "3", descriptor 3 gets the reason if it cannot, and is closed if it can
  *   launcher copy MARK LOG PIPE SOURCE   copies to the log in place of a launcher that was killed
  *   launcher look USER   says what is at a path, as that user, for each request with one field on standard input
  *   launcher read USER PATH   writes a regular file to standard output, as that user; ends with an error number
@@ -156,11 +157,16 @@ static bool write_file(const char *path, int flags, const char *from, size_t len
   return close(file) == 0 && done;
 }
 
+#define REPORT 3
+/* Whether whoever executes a command reads there why it was not executed: its status might be one of the command's own. */
+static bool reports;
+
 /* A line on standard error, which is the app's log, or that of whoever executes a command. */
 static _Noreturn void give_up(int status, const char *what, const char *which, const char *why) {
   struct text line;
   joined(&line, "nckubelet: ", what, which, ": ", why, "\n");
   write_all(2, line.bytes, line.length);
+  if (reports) write_all(REPORT, line.bytes, line.length);
   _exit(status);
 }
 
@@ -204,21 +210,38 @@ static int claim(const struct run *run) {
   _exit(SETUP_FAILED);
 }
 
-/* Overwrites what the agent reserved, in one write. For a signal the status is that of a shell, 128 + signal. */
-static void write_exit(const struct run *run, int mark, int status, bool terminated, bool alone) {
+/* How the script ended, what reached the launcher meanwhile, and how the last of the processes that it left behind ended. */
+struct ending {
+  int mark, status;
+  bool terminated, alone, last_known;
+  int last;
+  /* When the script ended, and the last process that it left behind. */
+  uint64_t script_at, last_at;
+};
+
+/* For a signal the status is that of a shell, 128 + signal. */
+static void add_status(struct text *to, int status, const char *between) {
   int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  struct text line;
+  add_number(to, signal ? 128 + (unsigned)signal : (unsigned)WEXITSTATUS(status));
+  add(to, between);
+  add_number(to, (unsigned)signal);
+  add(to, "\n");
+}
+
+/* Overwrites what the agent reserved, in one write: once for the script and, if others lived on, once more for the last of them. */
+static void write_exit(const struct run *run, const struct ending *ending) {
+  struct text line, path;
   joined(&line, "exit ");
-  add_number(&line, signal ? 128 + (unsigned)signal : (unsigned)WEXITSTATUS(status));
-  add(&line, terminated ? "\nterminated\nsignal " : "\nsignal ");
-  add_number(&line, (unsigned)signal);
-  add(&line, "\n");
-  /* Both would not fit. */
-  if (alone && !terminated) add(&line, "alone\n");
+  add_status(&line, ending->status, ending->terminated ? "\nterminated\nsignal " : "\nsignal ");
+  if (ending->last_known) {
+    add(&line, "last ");
+    add_status(&line, ending->last, " ");
+  }
+  if (ending->alone) add(&line, "alone\n");
   /* The state folder may be a copy by now: the open file is for a folder that is gone, or a table of files that is full. */
-  struct text path;
   int named = open(joined(&path, run->mark, ".exit"), O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-  while (pwrite(named < 0 ? mark : named, line.bytes, line.length, 0) < 0 && errno == EINTR) {}
+  while (pwrite(named < 0 ? ending->mark : named, line.bytes, line.length, 0) < 0 && errno == EINTR) {}
+  if (named >= 0) close(named);
 }
 
 /* --- Requests --- */
@@ -823,22 +846,82 @@ static void read_signals(int signals, bool *terminated) {
     if (info.ssi_signo == SIGTERM) *terminated = true;
 }
 
-/* Copies and reaps until the script has ended, or with script 0 until there is neither a child nor a process that may write. */
-static int attend(pid_t script, int signals, bool *terminated) {
-  for (bool open = true;;) {
-    int status;
-    pid_t ended;
-    while ((ended = waitpid(-1, &status, WNOHANG)) > 0)
-      if (ended == script) return status;
-    if (ended < 0 && !open) return 0;
-    struct pollfd events[] = {{.fd = signals, .events = POLLIN}, {.fd = open ? PIPE : -1, .events = POLLIN}};
-    do {
-      poll(events, 2, -1);
-      if (events[1].revents) open = copy() != 0;
-    } while (open && !events[0].revents);
-    read_signals(signals, terminated);
-    /* A stop file that opens the pipe again sends a signal. */
-    open = open || copy() != 0;
+static uint64_t steady_ms(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* What a script that ends takes with it: helpers that it killed, or that read from it. */
+#define WITH_SCRIPT_MS 200
+/* Workers end within seconds of their daemon. */
+#define FOLLOWS_MS 5000
+
+/*
+ * Notes how a process that outlived its script ended. The last one counts, with two exceptions: what ends together with the script in
+ * its session is a helper, so the script's own status stays; and a failure stays if others end soon after, each in its own way.
+ */
+static void note_orphan(struct ending *ending, pid_t script, pid_t session, int status) {
+  uint64_t now = steady_ms();
+  if (session == script && now - ending->script_at < WITH_SCRIPT_MS) return;
+  if (ending->last == 0 || now - ending->last_at >= FOLLOWS_MS) ending->last = status;
+  ending->last_at = now;
+}
+
+/* Reaps a child that has ended: its pid, 0 for none, or -1 if there is no child at all. A zombie still has its session. */
+static pid_t reap(int *status, pid_t *session) {
+  siginfo_t info = {0};
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return -1;
+  if (info.si_pid == 0) return 0;
+  *session = getsid(info.si_pid);
+  return waitpid(info.si_pid, status, 0);
+}
+
+/* Copies what is in the pipe, and no more than a pipe can hold: others may write all the time. False at its end. */
+static bool drain(void) {
+  ssize_t got = 1;
+  for (int times = 0; times < 64 && (got = copy()) > 0; times++) {}
+  return got != 0;
+}
+
+/* Copies until something has ended; `open` says whether a process may still write. */
+static void wait_and_copy(int signals, bool *open, bool *terminated) {
+  struct pollfd events[] = {{.fd = signals, .events = POLLIN}, {.fd = *open ? PIPE : -1, .events = POLLIN}};
+  do {
+    poll(events, 2, -1);
+    if (events[1].revents) *open = copy() != 0;
+  } while (*open && !events[0].revents);
+  read_signals(signals, terminated);
+  /* A stop file that opens the pipe again sends a signal. */
+  *open = *open || copy() != 0;
+}
+
+/* Copies and reaps until the script has ended. */
+static void attend_script(pid_t script, int signals, struct ending *ending) {
+  pid_t ended, session;
+  for (bool open = true;; wait_and_copy(signals, &open, &ending->terminated))
+    while ((ended = reap(&ending->status, &session)) > 0)
+      if (ended == script) return;
+}
+
+/* Reaps what the script left behind, as far as it has ended; false if there is nothing left. */
+static bool reap_orphans(pid_t script, struct ending *ending) {
+  pid_t ended, session;
+  int status;
+  while ((ended = reap(&status, &session)) > 0) note_orphan(ending, script, session, status);
+  return ended == 0;
+}
+
+/* Copies and reaps until there is neither a child nor a process that may write. Children of children come here: none come after the last. */
+static void attend_orphans(const struct run *run, pid_t script, int signals, struct ending *ending) {
+  for (bool open = true;; wait_and_copy(signals, &open, &ending->terminated)) {
+    if (reap_orphans(script, ending)) continue;
+    if (!ending->last_known) {
+      open = drain();
+      ending->last_known = true;
+      write_exit(run, ending);
+    }
+    if (!open) return;
   }
 }
 
@@ -878,22 +961,23 @@ static _Noreturn void launch(const struct run *run, bool inside) {
   if (script < 0) fail(run, "cannot start a process in ", run->leaf, strerror(errno));
   close(environment);
 
-  bool terminated = false;
-  int status = attend(script, signals, &terminated);
+  struct ending ending = {.mark = mark};
+  attend_script(script, signals, &ending);
+  ending.last = ending.status;
+  ending.script_at = steady_ms();
   /* Not before: the end of the pipe would wake this process once more for each script. */
   close(output);
-  /* Whoever sees the exit mark also sees what the script wrote. Others may write all the time: no more than a pipe can hold. */
-  ssize_t got = 1;
-  for (int times = 0; times < 64 && (got = copy()) > 0; times++) {}
+  /* Whoever sees the exit mark also sees what the script wrote. */
+  bool open = drain();
   /* Orphans are children of this process: without any, and at the end of the pipe, nobody need search for what the script left behind. */
-  pid_t child;
-  while ((child = waitpid(-1, NULL, WNOHANG)) > 0) {}
+  ending.last_known = !reap_orphans(script, &ending);
+  ending.alone = ending.last_known && !open;
   STEP(9);
-  read_signals(signals, &terminated);
-  write_exit(run, mark, status, terminated, child < 0 && got == 0);
+  read_signals(signals, &ending.terminated);
+  write_exit(run, &ending);
   STEP(10);
   /* What the script left behind is known by its parent, this process, even if it has left its cgroup, as after `su -`. */
-  attend(0, signals, &terminated);
+  attend_orphans(run, script, signals, &ending);
   _exit(0);
 }
 
@@ -946,6 +1030,7 @@ static int start_copier(const char *log) {
     close(ends[0]);
     close(ends[1]);
     close(output);
+    if (reports) close(REPORT);
     umask(027);
     setsid();
     open_log(log, false);
@@ -1059,20 +1144,15 @@ static int read_file(const char *path) {
 }
 
 static int enter(int count, char **argument) {
-  if (count < 11) return 2;
-  const char *session = argument[2], *leaf = argument[3], *log = argument[4], *pipe = argument[5], *source = argument[6];
-  const char *environment_file = argument[7], *folder = argument[8], *user = argument[9];
+  if (count < 12) return 2;
+  const char *session = argument[2], *leaf = argument[4], *log = argument[5], *pipe = argument[6], *source = argument[7];
+  const char *environment_file = argument[8], *folder = argument[9], *user = argument[10];
   /* The pipe of the run, if its launcher or a copier still has it; else one of its own, whose copier is not in the app's cgroup. */
   int output = *log ? open_if_pipe(source, pipe, O_RDWR) : -1;
   bool is_pipe = output >= 0;
   if (*log && !is_pipe) output = start_copier(log);
   if (*log && (output < 0 || !give_output(output, user))) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
-  if (*leaf && !enter_cgroup(leaf)) {
-    struct text line;
-    joined(&line, "nckubelet cannot enter ", leaf, "\n");
-    write_all(2, line.bytes, line.length);
-    return CANNOT_EXECUTE;
-  }
+  if (*leaf && !enter_cgroup(leaf)) give_up(CANNOT_EXECUTE, "cannot enter ", leaf, strerror(errno));
   set_defaults();
   if (*log && (dup2(output, 1) < 0 || dup2(output, 2) < 0)) give_up(CANNOT_EXECUTE, "cannot open the log ", log, strerror(errno));
   /* The launcher no longer looks at a pipe that all processes of the app have closed. */
@@ -1080,13 +1160,16 @@ static int enter(int count, char **argument) {
   int environment = open(environment_file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   if (environment < 0) give_up(CANNOT_EXECUTE, "cannot open the environment ", environment_file, strerror(errno));
   if (strcmp(session, "new-session") == 0) setsid();
-  become_command(environment, folder, user, argument + 10);
+  become_command(environment, folder, user, argument + 11);
 }
 
 int main(int count, char **argument) {
   const char *mode = count > 1 ? argument[1] : "";
-  syscall(SYS_close_range, 3U, ~0U, 0U);
-  if (strcmp(mode, "enter") == 0) return enter(count, argument);
+  bool enters = strcmp(mode, "enter") == 0;
+  /* Without such a descriptor, nothing is reported. */
+  reports = enters && count > 3 && strcmp(argument[3], "3") == 0 && fcntl(REPORT, F_SETFD, FD_CLOEXEC) == 0;
+  syscall(SYS_close_range, reports ? REPORT + 1U : 3U, ~0U, 0U);
+  if (enters) return enter(count, argument);
   if (strcmp(mode, "copy") == 0) return copy_in_place(count, argument);
   if (strcmp(mode, "look") == 0 && count == 3) {
     become(argument[2]);

@@ -13,9 +13,14 @@ const isPlugin = basename(process.argv0) === "kubectl-ncapp";
 const program = isPlugin ? "kubectl ncapp" : "nckubelet";
 
 const stopping = new AbortController();
-for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+for (const name of ["SIGINT", "SIGTERM"] as const) {
   process.on(name, () => stopping.abort(name));
 }
+/** The signal of a lost terminal ends every command; otherwise one that has a use for SIGHUP gets it. */
+const hangUp = () => stopping.abort("SIGHUP");
+let onHangup = hangUp;
+const hadTerminal = isatty(2);
+process.on("SIGHUP", () => hadTerminal && !isatty(2) ? hangUp() : onHangup());
 /** Set when output is lost, such as on a full disk. */
 let outputFailed = false;
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -45,6 +50,7 @@ const io: Io = {
   openTerminal: isatty(0) && isatty(1) ? () => openTerminal(process) : undefined,
   self: selfCommand(process),
   signal: stopping.signal,
+  onHangup: (listener) => void (onHangup = listener),
 };
 
 const words = process.argv.slice(2);

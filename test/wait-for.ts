@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
  * rarer they become, so that a wait of many seconds costs little more than a short one and ends at most 2% later than it could.
  */
 export async function waitFor<T>(
-  what: string,
+  what: string | (() => string),
   look: () => T | undefined | false | Promise<T | undefined | false>,
   timeoutMs = 60_000,
 ): Promise<T> {
@@ -17,7 +17,9 @@ export async function waitFor<T>(
     const found = await look();
     if (found !== undefined && found !== false) return found;
     const now = performance.now();
-    if (now - startedAt > timeoutMs) throw new Error(`waited ${timeoutMs} ms for: ${what}`);
+    if (now - startedAt > timeoutMs) {
+      throw new Error(`waited ${timeoutMs} ms for: ${typeof what === "string" ? what : what()}`);
+    }
     await pause(Math.max(restMs, Math.min(500, (now - startedAt) / 50), Math.min(1000, 4 * (now - start))));
   }
 }

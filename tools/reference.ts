@@ -5,14 +5,14 @@
 import { dump } from "js-yaml";
 import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { lifecycle } from "../src/api/schema/lifecycle.ts";
-import { limits } from "../src/api/schema/limits.ts";
-import { placement } from "../src/api/schema/placement.ts";
-import { program } from "../src/api/schema/program.ts";
 import {
   explainMismatch,
+  lifecycle,
+  limits,
   ncapp,
   ncappset,
+  placement,
+  program,
   type Schema,
   setSpec,
   templateSpec,

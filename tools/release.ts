@@ -1,6 +1,7 @@
 /**
  * Builds `dist/release/`, the folder that install.sh installs from: the compressed executables of both architectures, install.sh,
- * the manifests, a bill of materials (CycloneDX), and SHA256SUMS. The same checkout gives the same bytes.
+ * the manifests, a Helm chart and a kustomize base, the image of the controllers, a bill of materials (CycloneDX), and SHA256SUMS. The
+ * same checkout and the same packages of Debian give the same bytes.
  *
  * Usage: node tools/release.ts [--url URL] [--sign KEY]
  *   --url URL    the future URL of the folder: install.sh then needs no NCKUBELET_URL
@@ -14,6 +15,9 @@ import type { Architecture } from "./build/node-binary.ts";
 import { checkout } from "./checkout.ts";
 import { must } from "./command.ts";
 import { assembleRelease } from "./release/assemble.ts";
+import type { ImageParts } from "./release/image.ts";
+import { fetchLibraries } from "./release/libraries.ts";
+import type { TarEntry } from "./release/tar.ts";
 
 const architectures: Architecture[] = ["amd64", "arm64"];
 
@@ -33,7 +37,21 @@ async function main(words: string[]): Promise<void> {
   }
   const output = join(checkout, "dist/release");
   const sourceDate = Number(process.env.SOURCE_DATE_EPOCH ?? await lastCommit());
-  for (const line of await assembleRelease({ executables, output, sourceDate, ...values })) console.log(line);
+  const libraries = await findLibraries();
+  const parts = { executables, output, sourceDate, libraries, ...values };
+  for (const line of await assembleRelease(parts)) console.log(line);
+}
+
+/** Without apt there is no image. */
+async function findLibraries(): Promise<ImageParts["libraries"] | undefined> {
+  try {
+    const found = new Map<Architecture, TarEntry[]>();
+    for (const arch of architectures) found.set(arch, await fetchLibraries(arch));
+    return async (arch) => found.get(arch)!;
+  } catch (error) {
+    console.log(`nckubelet-image.tar is left out: no libraries from Debian: ${(error as Error).message}`);
+    return undefined;
+  }
 }
 
 async function lastCommit(): Promise<string> {

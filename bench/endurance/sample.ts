@@ -1,8 +1,7 @@
 /** Samples the resources that an agent holds, from the kernel and its folders. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { findMount } from "../../cgroups/mod.ts";
-import { listTree } from "../../cgroups/processes.ts";
+import { findMount, listTree } from "../../cgroups/mod.ts";
 import { instanceName } from "../../src/cli/config/config.ts";
 import { readCost } from "../process-cost.ts";
 

@@ -7,17 +7,20 @@ import { waitAtMost } from "../lib/sleep.ts";
 import { createAgentCounters } from "../server/counters.ts";
 import type { PortProblems } from "../server/listen/listen.ts";
 import type { AgentView } from "../server/view.ts";
+import { createFolderValues } from "../sources/folder-values.ts";
 import { openLauncher } from "../supervisor/launcher/launcher.ts";
+import { historyFolder } from "../supervisor/layout.ts";
 import { readBootId } from "../supervisor/processes.ts";
 import type { SupervisorOptions } from "../supervisor/supervisor.ts";
 import { createSync } from "../sync/sync.ts";
 import { connectApiServer } from "./api-server-connection.ts";
 import { createAppActions } from "./app-actions.ts";
+import { createAppHistory, recordHistory } from "./app-history/app-history.ts";
 import { chooseConfinement, type Confined, type ConfineOptions } from "./choose-confinement.ts";
 import { createClusterReports } from "./cluster-reports.ts";
 import { createSources } from "./create-sources.ts";
 import { createSupervisor } from "./create-supervisor.ts";
-import { createKubeletEndpoint, openKubeletListener } from "./kubelet/kubelet.ts";
+import { createKubeletEndpoint, createOwnCertificate, openKubeletListener } from "./kubelet/kubelet.ts";
 import { lockState } from "./lock.ts";
 import { createMembership, createNode } from "./node/node.ts";
 import { allowStopTime, isShuttingDown } from "./node-shutdown.ts";
@@ -67,30 +70,35 @@ export async function startAgent(
   const counters = createAgentCounters();
 
   opened.defer(await lockState(stateDir));
+  const appHistory = createAppHistory({ folder: historyFolder({ stateDir }), log });
+  opened.defer(() => appHistory.close());
   const server = options.standalone ? undefined : await connect(options, counters.countRequest);
   const client = server?.client;
   opened.defer(() => client?.close());
+  if (client) counters.credentials.follow(() => client.access.expiries());
   const bootId = readBootId();
   const { release, confinement } = await confine({ ...options, size });
 
   const launcher = await launchBy(options);
   opened.defer(() => launcher.close());
-  const supervisor = createSupervisor(options, { confinement, launcher, decorate }, client);
+  const values = options.manifests ? createFolderValues(options.manifests) : undefined;
+  const supervisor = createSupervisor(options, { confinement, launcher, decorate }, { client, values });
   const meter = createMeter({ supervisor, size });
   const statuses = createStatusCache({ meter, bootId });
   const membership = await createMembership({ options, supervisor, bootId });
   const { gate } = membership;
-  const cluster = server && createClusterReports(options, server, { supervisor, statuses, gate });
+  const cluster = server && createClusterReports(options, server, { supervisor, statuses, gate, size });
   opened.defer(async () => await cluster?.close());
   opened.defer(async () => {
     if (stopAppsOnExit || supervisor.list().length === 0) await release();
   });
 
-  const { sources, socket } = createSources(options, { server, cluster, supervisor, counters, gate });
+  const { sources, socket } = createSources(options, { server, cluster, supervisor, counters, gate, values });
   const sync = createSync({ order: sources.map(({ name }) => name), supervisor, log, maxApps });
 
   const reportAll = reportChanges({ supervisor, meter, statuses, cluster, log });
   gate.onOpen(reportAll);
+  const pruneHistory = recordHistory(appHistory, supervisor, log);
   observeStarts(supervisor, counters.appStarts, startedAt.getTime());
 
   const disk = createDiskCheck([stateDir, logDir]);
@@ -98,6 +106,7 @@ export async function startAgent(
   const ports: PortProblems = new Map();
   const kubelet = createKubeletEndpoint({ isActing: () => gate.isOpen, log });
   gate.onOpen(kubelet.update);
+  const certificate = createOwnCertificate(options, client);
   const node = createNode({
     options,
     client,
@@ -110,6 +119,7 @@ export async function startAgent(
     onNode(seen) {
       cluster?.pods.nodeSeen(seen);
       kubelet.nodeSeen(seen);
+      certificate.nodeSeen(seen);
     },
   });
   // A write that fails is repeated with the next look at the Node.
@@ -129,11 +139,14 @@ export async function startAgent(
     disk,
     ports,
     history,
+    appHistory,
     node,
     startedAt,
   });
   if (client && cluster && options.kubeletListen) {
-    const served = { client, view, launcher, ports, pods: cluster.pods };
+    const { readPair } = certificate;
+    const { credentials } = counters;
+    const served = { client, view, launcher, ports, pods: cluster.pods, readPair, credentials };
     kubelet.start((onPort) => openKubeletListener(options, served, onPort));
   }
   const actions = createAppActions({ source: socket, supervisor, sync, maxApps, nodeName: options.nodeName });
@@ -144,6 +157,7 @@ export async function startAgent(
     log,
     client,
     ports,
+    readPair: certificate.readPair,
   }, opened);
   opened.defer(() => kubelet.close());
 
@@ -152,6 +166,7 @@ export async function startAgent(
   // An app at rest does not change again: what an earlier agent could not report would never be reported.
   reportAll();
   void disk.refresh().then(() => readiness.update());
+  void pruneHistory();
   opened.defer(async () => {
     if (await isShuttingDown(log)) {
       const timeoutMs = supervisor.longestGraceMs + options.stopTimeoutMs;
@@ -164,10 +179,25 @@ export async function startAgent(
 
   const stopping = new AbortController();
   const { signal } = stopping;
-  const work = { options, supervisor, sync, cluster, counters, meter, history, node, disk, readiness };
+  const work = {
+    options,
+    supervisor,
+    sync,
+    cluster,
+    counters,
+    meter,
+    history,
+    appHistory,
+    pruneHistory,
+    node,
+    disk,
+    readiness,
+  };
   const running = [
     ...sources.map((source) => source.run(sync.desired.sinkFor(source.name), signal)),
     node.run(signal),
+    ...(server?.keepIdentity ? [server.keepIdentity(signal)] : []),
+    certificate.run(signal),
     ...startPeriodicWork(work, signal),
     ...(client && options.controllers
       ? [runWithController({ ...options, access: client.access, onRequest: counters.countRequest }, signal)]

@@ -11,14 +11,26 @@ export interface ApiServerConnection {
   answered: Pulse["onNext"];
   /** Calls back at every successful answer. */
   onAnswer(listener: () => void): void;
+  /** Keeps the certificate of an agent that joined with a bootstrap token. */
+  keepIdentity?(signal: AbortSignal): Promise<void>;
 }
 
 /** Finds the API server by the options. Does not check that it answers: the sources do, and retry. */
 export async function connectApiServer(
-  { access: given, kubeconfig, server, env, log }: AgentOptions,
+  { access: given, kubeconfig, server, env, log, nodeName: node, stateDir: folder }: AgentOptions,
   onRequest: (report: RequestReport) => void,
 ): Promise<ApiServerConnection> {
-  const access = await (given ?? loadAccess({ kubeconfig, server, env, log }));
+  const configured = await (given ?? loadAccess({ kubeconfig, server, env, log }));
+  // Loaded on demand: most agents bring their credential.
+  const identity = configured.isBootstrap
+    ? await (await import("../node/identity/identity.ts")).createClientIdentity({
+      bootstrap: configured,
+      node,
+      folder,
+      log,
+    })
+    : undefined;
+  const access = identity?.access ?? configured;
   log.info("using the API server", { server: access.describe() });
   const pulse = createPulse();
   const listeners: (() => void)[] = [pulse.beat];
@@ -34,5 +46,6 @@ export async function connectApiServer(
     client,
     answered: pulse.onNext,
     onAnswer: (listener) => void listeners.push(listener),
+    keepIdentity: identity?.run,
   };
 }

@@ -2,6 +2,7 @@
  * What clients of the unix socket may do to apps. The specs of only the socket's own apps are changed here: another source would
  * revert the change, so the answer names the place to make it. Orders, which change no spec, are for apps of every source.
  */
+import { isDeepStrictEqual } from "node:util";
 import type { Desired, RunnableApp } from "../api/app-shapes.ts";
 import { appKey, keyOf, splitAppKey } from "../api/names.ts";
 import type { NCApp } from "../api/types.ts";
@@ -12,6 +13,7 @@ import type { Change, SocketSource } from "../sources/socket.ts";
 import { sourceNames } from "../sources/source.ts";
 import { type Order, refuseOrder, runHash } from "../supervisor/decide/decide.ts";
 import type { Supervisor } from "../supervisor/supervisor.ts";
+import type { AppRecord } from "../supervisor/types.ts";
 import { describePortConflict, findPortConflicts } from "../sync/port-conflicts.ts";
 import { toRunnable } from "../sync/runnable.ts";
 import type { Sync } from "../sync/sync.ts";
@@ -82,7 +84,7 @@ export function createAppActions(
     if (!known) return refuse(404, `ncapps "${key}" not found`);
     const why = refuseOrder(known, order);
     if (why !== undefined) return refuse(409, why);
-    if (known.app.spec.suspend && order !== "stop") {
+    if (known.app.spec.suspend && order !== "stop" && order !== "undo") {
       const resumed = await resume(key);
       if (!resumed.done) return { ...resumed, message: `spec.suspend is true: ${resumed.message}` };
     }
@@ -96,6 +98,10 @@ export function createAppActions(
       const before = supervisor.get(key)?.record;
       if (!supervisor.get(key) && supervisor.list().length >= maxApps) {
         return refuse(403, `this node already has ${maxApps} apps, the most it may have (--max-apps)`);
+      }
+      const owner = findOwner(key, sync, supervisor);
+      if (dryRun && before && owner && owner.source !== source.name && !isOrphan(key)) {
+        return compare(app, before, whereToChange(key, owner));
       }
       const result = await perform(key, () => source.put(app, { dryRun }), { takesOver: true });
       if (!result.done || !result.app) return result;
@@ -115,7 +121,30 @@ export function createAppActions(
     start: order("start"),
     restart: order("restart"),
     trigger: order("trigger"),
+    undo: order("undo"),
+    async reload(namespace, name) {
+      const key = appKey(namespace, name);
+      if (!supervisor.get(key)) return refuse(404, `ncapps "${key}" not found`);
+      const outcome = await supervisor.reload(key);
+      if ("refused" in outcome) return refuse(409, outcome.refused);
+      if (outcome.type === "Warning") return refuse(500, `${key} was not reloaded: ${outcome.message}`);
+      return { done: true, app: supervisor.get(key)?.record.app };
+    },
   };
+}
+
+/** What a manifest would change of an app that another source has. */
+function compare(app: NCApp, { app: before, run }: AppRecord, refused: string): ActionResult {
+  const { uid, generation } = before.metadata;
+  const next = toRunnable({ ...app, metadata: { ...app.metadata, uid, generation } });
+  const written = ({ metadata: { labels = {}, annotations = {} }, spec }: RunnableApp) => ({
+    labels,
+    annotations,
+    spec,
+  });
+  const isSame = isDeepStrictEqual(written(next), written(before));
+  const restarts = run !== undefined && runHash(next) !== run.hash;
+  return { done: true, app: next, change: isSame ? "unchanged" : "configured", restarts, refused };
 }
 
 type Owner = Pick<Desired, "source" | "origin">;
@@ -139,6 +168,6 @@ function orphaned(key: string, { source }: Owner): string {
   return `${key} came from ${source}, which this agent no longer follows: delete it or apply it again`;
 }
 
-function refuse(code: 403 | 404 | 409 | 503, message: string): ActionResult {
+function refuse(code: 403 | 404 | 409 | 500 | 503, message: string): ActionResult {
   return { done: false, code, message };
 }

@@ -2,6 +2,7 @@
 import { type AppReports, createAppReports, type ReportedApp } from "../report/apps/apps.ts";
 import { sourceNames } from "../sources/source.ts";
 import { holderOf, isPassing, isStarted } from "../supervisor/status.ts";
+import type { NodeSize } from "../supervisor/metering.ts";
 import type { SupervisedApp, Supervisor, SupervisorListener } from "../supervisor/supervisor.ts";
 import type { ApiServerConnection } from "./api-server-connection.ts";
 import type { Gate } from "./node/node.ts";
@@ -14,7 +15,12 @@ export type ClusterReports = SupervisorListener & Omit<AppReports, keyof Supervi
 export function createClusterReports(
   { log, reportPeriodMs, nodeName: node, namespace, pods: mode }: AgentOptions,
   { client, onAnswer, answered }: ApiServerConnection,
-  { supervisor, statuses, gate }: { supervisor: Supervisor; statuses: StatusCache; gate: Gate },
+  { supervisor, statuses, gate, size }: {
+    supervisor: Supervisor;
+    statuses: StatusCache;
+    gate: Gate;
+    size: NodeSize;
+  },
 ): ClusterReports {
   const reported = (known: SupervisedApp): ReportedApp => ({
     key: known.key,
@@ -32,6 +38,7 @@ export function createClusterReports(
     client,
     node,
     namespace,
+    size,
     log,
     reportPeriodMs,
     mode,
@@ -50,7 +57,9 @@ export function createClusterReports(
   return {
     ...reports,
     changed: (known) => reports.changed(reported(known)),
-    event: (known, event) => reports.event(reported(known), event),
+    event(known, event) {
+      if (!event.isLocal) reports.event(reported(known), event);
+    },
     forgotten: (known) => reports.forgotten(reported(known)),
   };
 }

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { AgentCounters } from "../server/counters.ts";
 import { createApiServerSource } from "../sources/api-server.ts";
 import { createDirectorySource } from "../sources/directory.ts";
+import type { FolderValues } from "../sources/folder-values.ts";
 import { createSocketSource, type SocketSource } from "../sources/socket.ts";
 import { type Source, sourceNames } from "../sources/source.ts";
 import { createUrlSource } from "../sources/url.ts";
@@ -18,12 +19,14 @@ export interface SourceParts {
   supervisor: Supervisor;
   counters: AgentCounters;
   gate: Gate;
+  /** The Secrets and ConfigMaps of the manifests folder. */
+  values?: FolderValues;
 }
 
 /** Returns the sources that the options name, highest precedence first. The socket's is always among them. */
 export function createSources(
-  { manifests, manifestUrl, nodeName, namespace, stateDir }: AgentOptions,
-  { server, cluster, supervisor, counters, gate }: SourceParts,
+  { manifests, manifestUrl, nodeName, namespace, stateDir, reloads }: AgentOptions,
+  { server, cluster, supervisor, counters, gate, values }: SourceParts,
 ): { sources: Source[]; socket: SocketSource } {
   const lastKnown = (name: string) => () =>
     supervisor.list().map(({ record }) => record).filter(({ source }) => source === name);
@@ -41,8 +44,12 @@ export function createSources(
     });
   const sources = [
     ...(server && cluster ? [guardSource(apiServer(server), gate, cluster.observe)] : []),
-    ...(manifests ? [createDirectorySource(manifests, { lastKnown: lastKnown(sourceNames.manifests) })] : []),
-    ...(manifestUrl ? [createUrlSource(manifestUrl, { lastKnown: lastKnown(sourceNames.url) })] : []),
+    ...(manifests
+      ? [createDirectorySource(manifests, { lastKnown: lastKnown(sourceNames.manifests), values, reloads })]
+      : []),
+    ...(manifestUrl
+      ? [createUrlSource(manifestUrl, { lastKnown: lastKnown(sourceNames.url), reloads })]
+      : []),
     socket,
   ];
   return { sources, socket };

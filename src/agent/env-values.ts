@@ -1,14 +1,17 @@
 /**
- * Resolves `valueFrom`: fields of the app itself, and keys of Secrets and ConfigMaps. Values pass from the API server to the
- * environment of the process; no log, status or argument list has them. An UnansweredError lets the app start with the values of its
+ * Resolves `valueFrom`: fields of the app itself, and keys of Secrets and ConfigMaps. For an app of the manifests folder, those of
+ * the folder come first. Values pass from the API server or the folder to the environment of the process; no log, status or argument list has them. An UnansweredError lets the app start with the values of its
  * last start.
  */
+import type { ValueHolder } from "../api/manifest/manifest.ts";
+import { defaultNamespace } from "../api/names.ts";
 import type { EnvVar } from "../api/types.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus, KubeError } from "../kube/kube-error.ts";
 import { configMaps, type KubeResource, resourcePath, secrets } from "../kube/resources.ts";
 import { describeError } from "../lib/log.ts";
 import { ownValue } from "../lib/objects.ts";
+import type { FolderValues } from "../sources/folder-values.ts";
 import type { ResolveValue } from "../supervisor/run/run.ts";
 import { StartError, UnansweredError } from "../supervisor/types.ts";
 import type { RunnableApp } from "../api/app-shapes.ts";
@@ -17,9 +20,16 @@ interface KeyHolder {
   data?: Record<string, string>;
 }
 
-/** Returns the resolver of this node; without a client it resolves fields only. */
+export interface ValueResolverParts {
+  client?: KubeClient;
+  nodeName: string;
+  /** The Secrets and ConfigMaps of the folder that the app comes from; undefined for an app of another source. */
+  folderOf?: (app: RunnableApp) => FolderValues | undefined;
+}
+
+/** Returns the resolver of this node. */
 export function createValueResolver(
-  { client, nodeName }: { client?: KubeClient; nodeName: string },
+  { client, nodeName, folderOf = () => undefined }: ValueResolverParts,
 ): ResolveValue {
   return async (app, variable) => {
     const { fieldRef, secretKeyRef, configMapKeyRef } = variable.valueFrom ?? {};
@@ -29,6 +39,26 @@ export function createValueResolver(
       : [configMaps, configMapKeyRef] as const;
     if (!key) return undefined;
     const where = `spec.env: ${variable.name}: ${resource.kind} ${app.metadata.namespace}/${key.name}`;
+    const folder = folderOf(app);
+    const kept = folder && findInFolder(folder, app, secretKeyRef ? "Secret" : "ConfigMap", key.name, where);
+    if (kept) {
+      const bytes = kept.data.get(key.key);
+      if (bytes) return new TextDecoder().decode(bytes);
+      if (key.optional) return undefined;
+      throw new StartError(
+        "MissingKey",
+        `${where} in ${folder.folder} has no key ${JSON.stringify(key.key)}`,
+      );
+    }
+    if (!client) {
+      if (key.optional) return undefined;
+      throw folder
+        ? new StartError("MissingKey", `${where} does not exist in ${folder.folder}`)
+        : new StartError(
+          "NoAPIServer",
+          `${where}: this agent has no API server; apps in the folder of --manifests may use a ${resource.kind} of that folder`,
+        );
+    }
     const data = await readData(client, resource, app, key.name, where);
     const value = data && ownValue(data, key.key);
     if (value !== undefined) return secretKeyRef ? atob64(value) : value;
@@ -38,6 +68,22 @@ export function createValueResolver(
       data ? `${where} has no key ${JSON.stringify(key.key)}` : `${where} does not exist`,
     );
   };
+}
+
+/** Finds what the folder has by this name; throws if it has it, but not for use. */
+function findInFolder(
+  folder: FolderValues,
+  { metadata: { namespace = defaultNamespace } }: RunnableApp,
+  kind: ValueHolder["kind"],
+  name: string,
+  where: string,
+): ValueHolder | undefined {
+  const found = folder.find({ kind, namespace, name });
+  if (found === "unknown") {
+    throw new UnansweredError("ValueUnavailable", `${where}: ${folder.folder} has not been read yet`);
+  }
+  if (found && "refused" in found) throw new StartError("ValueUnavailable", `${where}: ${found.refused}`);
+  return found?.holder;
 }
 
 /** Returns the value of a field path that the schema permits. */
@@ -57,13 +103,12 @@ export function fieldValue(app: RunnableApp, path: NonNullable<EnvVar["name"]>, 
 }
 
 async function readData(
-  client: KubeClient | undefined,
+  client: KubeClient,
   resource: KubeResource,
   app: RunnableApp,
   name: string,
   where: string,
 ): Promise<Record<string, string> | undefined> {
-  if (!client) throw new StartError("NoAPIServer", `${where}: this agent has no API server`);
   const path = resourcePath(resource, { namespace: app.metadata.namespace, name });
   try {
     return (await client.request<KeyHolder>({ path })).data ?? {};

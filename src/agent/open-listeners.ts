@@ -6,24 +6,25 @@ import { type Authorize, createServerApp, type Listener } from "../server/app.ts
 import {
   createLocalToken,
   isLoopbackHost,
-  type KeyPairFiles,
+  type KeyPair,
   listenOnPort,
   listenOnSocket,
   listenWithTLS,
   type OpenListener,
   openWithRetry,
   type PortProblems,
-  readKeyPair,
 } from "../server/listen/listen.ts";
 import type { Services } from "../server/services.ts";
 import type { AgentOptions } from "./options.ts";
 
 export interface ListenerParts
-  extends Omit<Services, "followers" | "readers" | "stateDir" | "logDir" | "dashboardURL"> {
+  extends Omit<Services, "followers" | "readers" | "stateDir" | "logDir" | "access" | "dashboardURL"> {
   /** Reviews tokens that no file lists. */
   client?: KubeClient;
   /** Filled with the ports that are not open. */
   ports: PortProblems;
+  /** The certificate of ports with TLS; it may change. */
+  readPair(): Promise<KeyPair>;
 }
 
 /** For each listener: its clients cannot shut out those of another. */
@@ -42,10 +43,10 @@ export interface Listeners {
 /** Opens the listeners of the options; `opened` closes them. Throws if a listener would not be safe. */
 export async function openListeners(
   options: AgentOptions,
-  { client, ports: problems, ...parts }: ListenerParts,
+  { client, ports: problems, readPair, ...parts }: ListenerParts,
   opened: AsyncDisposableStack,
 ): Promise<Listeners> {
-  const { listen, socket, log } = options;
+  const { listen, socket, log, reloads } = options;
   const addresses = listen.split(",").map((address) => address.trim()).filter(Boolean);
   const isOnLoopback = (address: string) => isLoopback(parseAddress(address).host);
   const [loopback, others] = [
@@ -60,9 +61,10 @@ export async function openListeners(
     const url = found.find((address) => address.startsWith("http:"));
     return url && `${url}/${local ? `#token=${local.token}` : ""}`;
   };
-  const { stateDir, logDir } = options;
+  const { stateDir, logDir, kubeconfig, server, namespace } = options;
+  const access = options.standalone ? undefined : { kubeconfig, server, namespace };
   const serve = (listener: Listener) =>
-    createServerApp(listener, { ...parts, stateDir, logDir, dashboardURL, ...clientLimits() });
+    createServerApp(listener, { ...parts, stateDir, logDir, access, dashboardURL, ...clientLimits() });
   let isStarting = true;
   const onOpen = (address: string) => {
     found.push(address);
@@ -73,7 +75,7 @@ export async function openListeners(
     opened.defer(() => listener.close());
   };
 
-  const guard = others[0] === undefined ? undefined : await createGuard(others[0], options, client);
+  const authorize = others[0] === undefined ? undefined : await createGuard(others[0], options, client);
   if (socket) {
     const listener = await listenOnSocket(serve({ kind: "socket" }), socket);
     opened.defer(() => listener.close());
@@ -83,32 +85,31 @@ export async function openListeners(
     const app = serve({ kind: "loopback", isOwnHost: isLoopbackHost, authorize: local?.authorize });
     await openAt(address, () => listenOnPort(app, address));
   }
-  for (const address of guard ? others : []) {
-    const app = serve({ kind: "tls", authorize: guard!.authorize });
-    const readPair = () => readKeyPair(guard!.files);
-    await openAt(address, () => listenWithTLS(app, address, { flag: "--listen", readPair, log }));
+  const onUse = ({ cert }: { cert: string }) => parts.counters.credentials.note("listen-certificate", cert);
+  for (const address of authorize ? others : []) {
+    const app = serve({ kind: "tls", authorize: authorize! });
+    await openAt(
+      address,
+      () => listenWithTLS(app, address, { flag: "--listen", readPair, log, onUse, reloads }),
+    );
   }
   isStarting = false;
   return { addresses: found, dashboardURL };
 }
 
-interface Guard {
-  files: KeyPairFiles;
-  authorize: Authorize;
-}
-
-/** Returns what a listener off loopback needs, or throws with what is missing. */
+/** Returns who may use a listener off loopback, or throws with what it lacks. An agent of a cluster has a certificate of its own. */
 async function createGuard(
   address: string,
   { tlsCertFile, tlsKeyFile, tokenFile, nodeName, log }: AgentOptions,
   client: KubeClient | undefined,
-): Promise<Guard> {
+): Promise<Authorize> {
+  const hasOwn = client && !tlsCertFile && !tlsKeyFile;
   const missing = [
-    ...(tlsCertFile ? [] : ["--tls-cert-file"]),
-    ...(tlsKeyFile ? [] : ["--tls-private-key-file"]),
+    ...(tlsCertFile || hasOwn ? [] : ["--tls-cert-file"]),
+    ...(tlsKeyFile || hasOwn ? [] : ["--tls-private-key-file"]),
     ...(tokenFile || client ? [] : ["--token-file or an API server to check tokens"]),
   ];
-  if (!tlsCertFile || !tlsKeyFile || missing.length > 0) {
+  if (missing.length > 0) {
     throw new Error(`--listen ${address} is not on loopback: it needs ${missing.join(", ")}`);
   }
   // Loaded on demand: most agents listen on loopback only.
@@ -116,11 +117,8 @@ async function createGuard(
   const { createTokenReview } = await import("../server/listen/token-review.ts");
   const byFile = tokenFile ? await openTokenFile(tokenFile, log) : undefined;
   const byReview = client && createTokenReview({ client, node: nodeName, log });
-  return {
-    files: { certFile: tlsCertFile, keyFile: tlsKeyFile },
-    async authorize(token, subresource, peer) {
-      const verdict = await byFile?.(token, subresource) ?? "unknown";
-      return verdict === "unknown" && byReview ? await byReview(token, subresource, peer) : verdict;
-    },
+  return async (token, subresource, peer) => {
+    const verdict = await byFile?.(token, subresource) ?? "unknown";
+    return verdict === "unknown" && byReview ? await byReview(token, subresource, peer) : verdict;
   };
 }

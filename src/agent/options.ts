@@ -1,6 +1,8 @@
 /** The options of an agent; the command line, the environment and the config file are read elsewhere. */
+import type { Taint } from "../api/node-labels.ts";
 import type { KubeAccess } from "../kube/access/access.ts";
 import type { Logger } from "../lib/log.ts";
+import type { Pulse } from "../lib/pulse.ts";
 import type { Shares } from "../node/published.ts";
 import type { RegisterMode } from "../node/register.ts";
 import type { PodsMode } from "../report/pods/pods.ts";
@@ -38,6 +40,9 @@ export interface AgentOptions {
   /** The controllers of the cluster that this agent also runs. */
   controllers?: "all" | "scheduler";
   registerNode: RegisterMode;
+  /** What the Node gets when the agent registers it. */
+  nodeLabels?: Record<string, string>;
+  nodeTaints?: Taint[];
   /** Whether apps are shown as Pods. */
   pods: PodsMode;
   /** Take another name or cluster for this state: apps of the old one are stopped and deleted. */
@@ -59,4 +64,6 @@ export interface AgentOptions {
   /** The environment, for credentials and proxies. */
   env: Record<string, string | undefined>;
   log: Logger;
+  /** Beats when manifests and certificates are to be read again at once. */
+  reloads?: Pulse;
 }

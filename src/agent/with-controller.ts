@@ -58,7 +58,10 @@ async function runOnce(options: WithControllerOptions, signal: AbortSignal): Pro
   const { access, nodeName, version, log, onRequest, load = loadParts } = options;
   const { controllerNames, createControllers, runControllers, rightsOf, missingRights } = await load();
   const { controllers = "all" } = options;
-  const names = controllers === "all" ? controllerNames : [controllers];
+  // What approves certificates can become any user: that is not for the machine of an agent.
+  const names = controllers === "all"
+    ? controllerNames.filter((name) => name !== "identities")
+    : [controllers];
   const client = createSchedulerClient(access, { version, onRequest });
   try {
     const identity = `${nodeName}_${randomUUID()}`;

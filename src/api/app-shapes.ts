@@ -32,6 +32,8 @@ export interface Desired<App extends NCApp | RunnableApp = RunnableApp> {
   origin?: string;
   /** What is wrong with the spec. A new app is not started from it; an app with a valid spec keeps that. */
   invalid?: string;
+  /** Who changed the spec last, as the API server recorded it. */
+  editedBy?: string;
   /** The node on which the app may still run: it must not start here before it has stopped there. */
   heldBy?: string;
 }

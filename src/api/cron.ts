@@ -7,20 +7,21 @@
 
 import { quote } from "./field-error.ts";
 
-type Field = { name: string; min: number; max: number; names?: readonly string[] };
+/** `numbers` is a pattern of what lies between `min` and `max`, for API servers. */
+type Field = { name: string; min: number; max: number; numbers: string; names?: readonly string[] };
 
 const months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const weekdays = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-const nicknames = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+export const nicknames = ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-const fields: readonly Field[] = [
-  { name: "second", min: 0, max: 59 },
-  { name: "minute", min: 0, max: 59 },
-  { name: "hour", min: 0, max: 23 },
-  { name: "day of month", min: 1, max: 31 },
-  { name: "month", min: 1, max: 12, names: months },
-  { name: "day of week", min: 0, max: 7, names: weekdays },
+export const cronFields: readonly Field[] = [
+  { name: "second", min: 0, max: 59, numbers: "[0-5]?[0-9]" },
+  { name: "minute", min: 0, max: 59, numbers: "[0-5]?[0-9]" },
+  { name: "hour", min: 0, max: 23, numbers: "[01]?[0-9]|2[0-3]" },
+  { name: "day of month", min: 1, max: 31, numbers: "0?[1-9]|[12][0-9]|3[01]" },
+  { name: "month", min: 1, max: 12, numbers: "0?[1-9]|1[0-2]", names: months },
+  { name: "day of week", min: 0, max: 7, numbers: "0?[0-7]", names: weekdays },
 ];
 
 export function cronProblem(expression: string): string | undefined {
@@ -33,7 +34,7 @@ export function cronProblem(expression: string): string | undefined {
   if (texts.length < 5 || texts.length > 6) {
     return `must have five fields (minute, hour, day of month, month, day of week), not ${texts.length}`;
   }
-  const used = fields.slice(-texts.length);
+  const used = cronFields.slice(-texts.length);
   for (const [i, field] of used.entries()) {
     const problem = fieldProblem(texts[i]!, field);
     if (problem) return problem;
@@ -69,8 +70,8 @@ function valueOf(text: string, field: Field): number | undefined {
 
 // "0 0 31 2 *" would wait forever.
 function neverDue(daysText: string, monthsText: string): string | undefined {
-  const days = plainNumbers(daysText, fields[3]!);
-  const monthNumbers = plainNumbers(monthsText, fields[4]!);
+  const days = plainNumbers(daysText, cronFields[3]!);
+  const monthNumbers = plainNumbers(monthsText, cronFields[4]!);
   if (!days || !monthNumbers) return undefined;
   const due = monthNumbers.some((month) => days.some((day) => day <= longestMonths[month - 1]!));
   return due ? undefined : `month ${monthsText} has no day ${daysText}`;

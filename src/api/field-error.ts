@@ -32,10 +32,18 @@ export function required(field: string, detail = ""): FieldError {
   return fieldError(field, "FieldValueRequired", `Required value${detail && `: ${detail}`}`);
 }
 
+const mostListed = 8;
+
 /** The value is not in the field's enum. */
 export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
-  const hint = suggestion(String(value), supported);
-  const detail = `supported values: ${supported.map(quote).join(", ")}${hint}`;
+  const near = closest(String(value), supported) ??
+    supported.find((name) => name.endsWith(String(value).toUpperCase()));
+  // Of a long list the one that was meant matters; without it, `explain` has the list.
+  const detail = near !== undefined && supported.length > mostListed
+    ? `did you mean ${quote(near)}?`
+    : `supported values: ${supported.map(quote).join(", ")}${
+      near === undefined ? "" : `: did you mean ${quote(near)}?`
+    }`;
   return fieldError(field, "FieldValueNotSupported", `Unsupported value: ${quote(value)}: ${detail}`);
 }
 

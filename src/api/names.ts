@@ -4,8 +4,12 @@
  */
 
 export const group = "app.example.com";
+/** The version that this program speaks and that API servers store. */
 export const version = "v1alpha1";
 export const apiVersion = `${group}/${version}`;
+/** Every version that is served and accepted; all have the same schema ([record 27](../../docs/decisions/0027-versions.md)). */
+export const versions = [version, "v1beta1"] as const;
+export const apiVersions = [apiVersion, `${group}/v1beta1`] as const;
 export const kind = "NCApp";
 export const listKind = "NCAppList";
 export const plural = "ncapps";
@@ -20,8 +24,18 @@ export const setSingular = "ncappset";
 export const setShortName = "ncas";
 export const setCrdName = `${setPlural}.${group}`;
 
+/** What the apps of a namespace may be. Administrators write it; no role for tenants may. */
+export const policyKind = "NCAppPolicy";
+export const policyListKind = "NCAppPolicyList";
+export const policyPlural = "ncapppolicies";
+export const policySingular = "ncapppolicy";
+export const policyShortName = "ncap";
+export const policyCrdName = `${policyPlural}.${group}`;
+
 /** The scheduler of NCApps that name no other. */
 export const defaultSchedulerName = "nc-scheduler";
+/** The API server records it in `managedFields` as the manager of what a scheduler writes. */
+export const schedulerManager = "nckubelet-scheduler";
 /** The namespace of an NCApp that names none. */
 export const defaultNamespace = "default";
 
@@ -29,6 +43,8 @@ export const defaultNamespace = "default";
 export const annotations = {
   /** A new value restarts the app. Any text; by convention the current time. */
   restartedAt: `${group}/restartedAt`,
+  /** A new value undoes the version in force, as `nckubelet undo` does. Any text; by convention the current time. */
+  undoneAt: `${group}/undoneAt`,
   /** Marks a mirror: the API server's copy of an app that a node got from a file, a URL or the socket. */
   mirror: `${group}/config.mirror`,
   /** On a mirror: the name of its app. */
@@ -43,7 +59,12 @@ export const annotations = {
   updatedAt: `${group}/updated-at`,
   /** On an app of a set: the hash of what the set wrote, its template with the overrides of its node. */
   written: `${group}/written`,
+  /** On an app of a job: what the set knows of its runs. */
+  run: `${group}/run`,
 } as const;
+
+/** How much of a log is kept unless flags or annotations say otherwise; launcher/launcher.c assumes the same. */
+export const usualLog = { maxSize: "10Mi", maxFiles: "5" } as const;
 
 /** Returns the name and uid of the NCAppSet that owns an object. */
 export function ownerSet({ metadata }: { metadata: object }): { name: string; uid: string } | undefined {
@@ -57,6 +78,8 @@ export function ownerSet({ metadata }: { metadata: object }): { name: string; ui
 export const setAnnotations = {
   /** The name of the revision that may go beyond its canary. */
   promote: `${group}/promote`,
+  /** Any new text: the failed apps of a job run again. */
+  retry: `${group}/retry`,
 } as const;
 
 /** The finalizer of bound NCApps: the scheduler removes it when no node runs the app any more. */
@@ -95,9 +118,11 @@ export const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configu
 
 /**
  * On Pods: marks one that the API server did not give to a node but got from it. Such a Pod has no service account and no volumes
- * with Secrets, and `kubectl drain` skips it.
+ * with Secrets, and `kubectl drain` skips it. Pods of apps that stay on their node have it.
  */
 export const podMirrorAnnotation = "kubernetes.io/config.mirror";
+/** On Pods: marks one of an app that a drain moves. Its eviction moves the app. */
+export const podMarkAnnotation = `${group}/pod`;
 /** The name of the one container that the Pod of an app has. */
 export const podContainer = "app";
 
@@ -107,10 +132,15 @@ export const setLabels = {
   revision: `${group}/revision`,
 } as const;
 
+/** The label that names an application, as Helm and kustomize set it. Apps of a namespace with the same one are spread. */
+export const nameLabel = "app.kubernetes.io/name";
+
 /** Labels on Nodes. */
 export const labels = {
   /** `"true"` on every Node that has an agent. */
   node: `${group}/nckubelet`,
+  /** Load balancers of clouds send nothing to a Node with this label. */
+  excludeBalancers: "node.kubernetes.io/exclude-from-external-load-balancers",
 } as const;
 
 /** The taint on Nodes that an agent registered. It keeps Pods away. */
@@ -127,6 +157,9 @@ export const systemNamespace = "nckubelet";
 export const schedulerLease = "nc-scheduler";
 /** The Lease of the process that rolls out NCAppSets, in `systemNamespace`. */
 export const setsLease = "nckubelet-sets";
+
+/** The Lease of the process that approves the certificates of agents, in `systemNamespace`. */
+export const identitiesLease = "nckubelet-identities";
 
 /** Returns the election Lease of a scheduler. Schedulers with another name bind other apps and elect their own leader. */
 export function electionLease(schedulerName: string): string {
@@ -167,6 +200,19 @@ export function nodeOfLease({ metadata }: Named): string {
   return (metadata?.name ?? "").slice(agentLease("").length);
 }
 
+/** The group of the bootstrap tokens with which new nodes request their certificates. */
+export const bootstrapGroup = "system:bootstrappers:nckubelet";
+
+/** Who signs an agent's certificates: kube-controller-manager has both signers. */
+export const clientSigner = "kubernetes.io/kube-apiserver-client";
+export const servingSigner = "kubernetes.io/kubelet-serving";
+
+/** The subject that the signer of serving certificates requires. It is no identity: the certificate is for servers only. */
+export const servingGroup = "system:nodes";
+export function servingUser(node: string): string {
+  return `system:node:${node}`;
+}
+
 /** The group of every agent's client certificate. */
 export const agentGroup = "nckubelet:agents";
 /** The namespace whose service accounts are agents, each named like its node. */
@@ -186,13 +232,39 @@ export function agentUser(node: string): string {
   return `nckubelet:${node}`;
 }
 
+/** Returns the node whose agent has this user name and these groups; undefined for all other users. */
+export function nodeOfAgent(username: string, groups: readonly string[]): string | undefined {
+  const forms = [
+    { prefix: agentUser(""), group: agentGroup },
+    { prefix: `system:serviceaccount:${agentNamespace}:`, group: agentAccounts },
+  ];
+  const form = forms.find(({ prefix, group }) => username.startsWith(prefix) && groups.includes(group));
+  return form && username.slice(form.prefix.length);
+}
+
+/** Returns the name of the ConfigMap, in `agentNamespace`, that records whose certificate has the name of a node. */
+export function claimName(node: string): string {
+  return `nckubelet-${node}`;
+}
+
 /** Returns the audience of tokens for the agent of one node: nothing else accepts them. */
 export function nodeAudience(node: string): string {
   return `nckubelet:${node}`;
 }
 
-/** ResourceQuota keys that cap the shares bound in a namespace. */
+/** The audience of tokens for the endpoint of the controllers. */
+export const controllerAudience = "nckubelet-controller";
+
+/**
+ * ResourceQuota keys that cap the shares bound in a namespace. Kubernetes counts Pods under names that begin with `requests.`, and takes
+ * only whole numbers under others.
+ */
 export const quotaKeys = {
+  cpuPCT: `${group}/cpuPCT`,
+  memPCT: `${group}/memPCT`,
+} as const;
+/** Their earlier names, read until 0.2. They limit as those do, but their `used` is what Kubernetes writes: 0. */
+export const oldQuotaKeys = {
   cpuPCT: `requests.${group}/cpuPCT`,
   memPCT: `requests.${group}/memPCT`,
 } as const;

@@ -1,6 +1,7 @@
 /** The types of NCApp and NCAppSet, all derived from their schemas. */
 import type {
   affinity,
+  appAffinityTerm,
   condition,
   envVar,
   FromSchema,
@@ -17,6 +18,7 @@ import type {
   status,
   template,
   toleration,
+  topologySpreadConstraint,
 } from "./schema/schema.ts";
 
 /** An NCApp as users write it and as the API server returns it. */
@@ -44,5 +46,7 @@ export type DefaultedProbe = FromSchema<ReturnType<typeof probe>, "defaulted">;
 export type Port = FromSchema<typeof port>;
 export type Toleration = FromSchema<typeof toleration>;
 export type Affinity = FromSchema<typeof affinity>;
+export type AppAffinityTerm = FromSchema<typeof appAffinityTerm>;
+export type TopologySpreadConstraint = FromSchema<typeof topologySpreadConstraint>;
 export type NodeSelectorTerm = FromSchema<typeof nodeSelectorTerm>;
 export type NodeSelectorRequirement = NonNullable<NodeSelectorTerm["matchExpressions"]>[number];

@@ -1,5 +1,6 @@
 /** The state of an app in a sentence, and waiting until an app reaches the state that a command wants. */
-import { sleep } from "../lib/sleep.ts";
+import { longestTimerMs, sleep } from "../lib/sleep.ts";
+import { runTime } from "../supervisor/run-ref.ts";
 import type { AgentClient, NodeApp } from "./agent-api/agent-api.ts";
 import { type AppName, fullName, nameOf, shortName } from "./app-name.ts";
 import type { Io } from "./command.ts";
@@ -8,13 +9,15 @@ import type { Io } from "./command.ts";
 export interface Outcome {
   ok: boolean;
   text: string;
+  /** The exit status of the command, if it is not 0 or 1. */
+  status?: number;
 }
 
 /** Prints an outcome; returns the exit code. */
-export function report({ ok, text }: Outcome, io: Pick<Io, "stdout" | "stderr">): number {
+export function report({ ok, text, status }: Outcome, io: Pick<Io, "stdout" | "stderr">): number {
   if (ok) io.stdout(`${text}\n`);
   else io.stderr(`nckubelet: ${text}\n`);
-  return ok ? 0 : 1;
+  return status ?? (ok ? 0 : 1);
 }
 
 /** What a wait needs of the agent. */
@@ -88,6 +91,18 @@ export async function waitForNewRun(
   return await waitForApp(client, app, isDone, { timeoutMs, signal });
 }
 
+/** Waits until an app whose version was replaced has settled. Not every version needs a new run, so the wait for one is short. */
+export async function waitForVersion(
+  client: Watched,
+  before: NodeApp,
+  { timeoutMs, signal }: { timeoutMs: number; signal: AbortSignal },
+): Promise<NodeApp | undefined> {
+  const app = nameOf(before);
+  const hasChanged = (now: NodeApp) => runOf(now) !== runOf(before);
+  await waitForApp(client, app, hasChanged, { timeoutMs: newRunMs, signal });
+  return await waitForApp(client, app, isSettled, { timeoutMs, signal });
+}
+
 /** Waits for the run of an app with a schedule that was triggered, until it runs or has ended, and says how it is. */
 export async function waitForTriggeredRun(
   client: Watched,
@@ -106,6 +121,53 @@ export async function waitForTriggeredRun(
   return { ok, text: `${fullName(name)} was run and ${ended}; next run at ${nextRun}` };
 }
 
+/**
+ * Waits for the end of the run of an app with a schedule that was triggered at `since`. Its exit status becomes that of the command; a run
+ * that was stopped or whose status is unknown has not succeeded.
+ */
+export async function waitForTriggeredEnd(
+  client: Watched,
+  before: NodeApp,
+  { since, startTimeoutMs, signal }: { since: number; startTimeoutMs: number; signal: AbortSignal },
+): Promise<Outcome> {
+  const name = nameOf(before);
+  // Under Replace, the old run has its grace period first.
+  const timeoutMs = startTimeoutMs + (isRunning(before) ? stopTimeoutMs(before) : 0);
+  const stateOf = ({ status = {} }: NodeApp) => JSON.stringify([status.phase, status.reason, status.message]);
+  const isBlocked = (now: NodeApp) =>
+    isSettled(now) && !isRunning(now) && !waitsForSchedule(now) && stateOf(now) !== stateOf(before);
+  const hasBegun = (now: NodeApp) => firstRunSince(now, since) !== undefined || isBlocked(now);
+  const begun = await waitForApp(client, name, hasBegun, { timeoutMs, signal });
+  if (!begun) return wasDeleted(name);
+  const id = firstRunSince(begun, since);
+  const exitOf = (app: NodeApp) => endedRuns(app).find((exit) => exit.id === id);
+  const hasEnded = (now: NodeApp) => exitOf(now) !== undefined;
+  const ended = id === undefined
+    ? begun
+    : await waitForApp(client, name, hasEnded, { timeoutMs: longestTimerMs, signal });
+  if (!ended) return wasDeleted(name);
+  const exit = exitOf(ended);
+  if (id === undefined || !exit) return { ...describeState(ended), ok: false };
+  const { code, signal: by, reason = "" } = exit;
+  const how = code === undefined ? "ended with unknown status" : `ended with status ${code}`;
+  const ok = reason === "Completed";
+  return {
+    ok,
+    text: `${fullName(name)} ${how}${by ? ` (${by})` : ""}: ${reason}`,
+    status: ok ? 0 : code || 1,
+  };
+}
+
+/** Returns the id of the first run that was created since then. Ids begin with that time, so their order is that of the runs. */
+function firstRunSince(app: NodeApp, since: number): string | undefined {
+  const ids = [app.agent?.run, ...endedRuns(app).map(({ id }) => id)];
+  return ids.filter((id) => id !== undefined && runTime(id) >= since).sort()[0];
+}
+
+function endedRuns({ status = {} }: NodeApp) {
+  return [...(status.lastExit ? [status.lastExit] : []), ...status.recentRuns ?? []];
+}
+
 /** Identifies a run of an app: what runs now, how often it was restarted, and what ended last. */
 function runOf({ status = {} }: NodeApp): string {
   const { phase, pid, startTime, restarts, lastExit } = status;
@@ -119,7 +181,7 @@ export function isSettled({ status = {} }: NodeApp): boolean {
 }
 
 /** Reasons that keep an app Pending only for a moment, if its spec wants it to run. */
-const transientReasons = new Set(["", "Stopped", "Starting", "Pending", "NodeRebooted"]);
+const transientReasons = new Set(["", "Stopped", "Starting", "Pending", "NodeRebooted", "RolledBack"]);
 
 /** Reports whether the app has ended and will not start again by itself. */
 export function hasEnded({ status = {} }: NodeApp): boolean {

@@ -4,6 +4,8 @@ import { type AccessOptions, loadAccess } from "../kube/access/access.ts";
 import { createKubeClient, createTransport, type KubeClient } from "../kube/client/client.ts";
 import { version } from "../lib/version.ts";
 
+export { readServerVersion } from "../kube/server-version.ts";
+
 export interface ClusterConnection extends Disposable {
   client: KubeClient;
   /** The server's clock minus ours at its last answer, in milliseconds; undefined before the first. */
@@ -30,16 +32,6 @@ export async function connectCluster(options: AccessOptions): Promise<ClusterCon
     },
   });
   return { client, clockSkewMs: () => skew, [Symbol.dispose]: () => client.close() };
-}
-
-/** Returns the version of the server. Cloud providers write the minor as `27+`. */
-export async function readServerVersion(
-  client: KubeClient,
-): Promise<{ text: string; minor: number }> {
-  const { gitVersion, minor } = await client.request<{ gitVersion?: string; minor?: string }>({
-    path: "/version",
-  });
-  return { text: gitVersion ?? "of unknown version", minor: parseInt(minor ?? "", 10) || 0 };
 }
 
 /** Returns the kubeconfig that kubectl reads by default: the list in KUBECONFIG, or the file in the home folder. */

@@ -22,6 +22,8 @@ export interface Io {
   self?: string[];
   /** Aborts when the user or the system asks the process to end. */
   signal: AbortSignal;
+  /** Calls back at every SIGHUP, which then ends the process only if it has lost its terminal. */
+  onHangup?(listener: () => void): void;
 }
 
 export interface Flag {

@@ -5,8 +5,9 @@ import {
   type ParsedManifests,
   parseManifests,
   type ParseOptions,
+  type ValueHolder,
 } from "../api/manifest/manifest.ts";
-import { explainFileError } from "../lib/files.ts";
+import { explainPathError } from "../lib/files.ts";
 import { type Flag, type Invocation, type Io, listFlag, UsageError } from "./command.ts";
 
 export const filenameFlag: Flag = {
@@ -21,6 +22,8 @@ export interface ManifestFile {
   apps: ParsedManifests["apps"];
   /** Keys of the NCAppSets, if they were to be checked. */
   sets: string[];
+  /** The Secrets and ConfigMaps, if they were to be read. */
+  holders: ValueHolder[];
   /** One line each, with file, line, app, field and value. */
   problems: string[];
   /** One line for each object of another kind, such as the Namespace of the apps. */
@@ -31,7 +34,7 @@ export interface ManifestFile {
 export async function readManifestFiles(
   invocation: Invocation,
   io: Pick<Io, "stdin">,
-  options: Pick<ParseOptions, "namespace" | "checkSets"> = {},
+  options: Pick<ParseOptions, "namespace" | "checkSets" | "takeHolders"> = {},
 ): Promise<ManifestFile[]> {
   const named = [...listFlag(invocation, "filename"), ...invocation.args];
   if (named.length === 0) throw new UsageError("no manifest is named: use -f FILE");
@@ -68,31 +71,36 @@ async function filesOf(path: string): Promise<string[]> {
 async function readOne(
   file: string,
   io: Pick<Io, "stdin">,
-  options: Pick<ParseOptions, "namespace" | "checkSets">,
+  options: Pick<ParseOptions, "namespace" | "checkSets" | "takeHolders">,
 ): Promise<ManifestFile> {
   try {
     const text = isInput(file) ? await readInput(io) : await readFile(file, "utf8");
-    const { apps, sets, problems, skipped } = parseManifests(text, isInput(file) ? "standard input" : file, {
-      baseDir: resolve(isInput(file) ? "." : dirname(file)),
-      ...options,
-    });
-    const empty = apps.length + sets.length + problems.length + skipped.length === 0
+    const { apps, sets, holders, problems, skipped } = parseManifests(
+      text,
+      isInput(file) ? "standard input" : file,
+      {
+        baseDir: resolve(isInput(file) ? "." : dirname(file)),
+        ...options,
+      },
+    );
+    const empty = apps.length + sets.length + holders.length + problems.length + skipped.length === 0
       ? [`${file}: contains no manifest`]
       : [];
     return {
       file,
       apps,
       sets,
+      holders: holders.map(({ holder }) => holder),
       problems: [...problems.map(formatProblem), ...empty],
       skipped: skipped.map(formatProblem),
     };
   } catch (error) {
-    return problemOf(file, explainFileError(error));
+    return problemOf(file, await explainPathError(file, error));
   }
 }
 
 function problemOf(file: string, problem: string): ManifestFile {
-  return { file, apps: [], sets: [], problems: [`${file}: ${problem}`], skipped: [] };
+  return { file, apps: [], sets: [], holders: [], problems: [`${file}: ${problem}`], skipped: [] };
 }
 
 /** Reads the open descriptor. Opening /dev/stdin again would fail for sockets and for files of other users. */

@@ -60,7 +60,7 @@ const nodeApps: AppOrigin = {
         ];
       },
       async events(app) {
-        const events = (await client.events()).filter((event) => event.app === keyOf(app));
+        const events = await client.events({ app: nameOf(app) });
         return [...describeEvents(events, Date.now()), ...await lastLines(client, app, io.signal)];
       },
       [Symbol.dispose]: () => {},
@@ -70,22 +70,39 @@ const nodeApps: AppOrigin = {
 
 export const nodeCommands = readCommands(nodeApps);
 
-/** Manifests that are no apps, since they never were valid: one row for each app, or for a file that names none. */
+/**
+ * Manifests that are no apps, since they never were valid, or since another manifest of the same app comes first: one row for each app,
+ * or for a file that names none. Broken Secrets and ConfigMaps have rows, too.
+ */
 function brokenManifests(problems: AgentStatus["problems"], apps: NodeApp[]): NodeApp[] {
   const known = new Set(apps.flatMap((app) => [keyOf(app), app.agent?.origin]));
   const rows = new Map<string, NodeApp>();
-  for (const { app, origin = "", message } of problems) {
-    if (app === undefined || known.has(app || origin)) continue;
+  for (const { app, holder, ignored, origin = "", message } of problems) {
+    if (holder !== undefined) {
+      const [, kind = holder, namespace = "", name = ""] = /^(\w+) (.+)\/(.+)$/.exec(holder) ?? [];
+      const metadata = { namespace, name: name ? `${kind}/${name}` : kind };
+      rows.set(`${holder} ${origin}`, row("Invalid", metadata, message));
+      continue;
+    }
+    if (ignored !== undefined) {
+      rows.set(`${ignored} ${origin}`, row("Ignored", splitAppKey(ignored), message));
+    }
+    const isFile = /\.(ya?ml|json)$/.test(origin);
+    if (app === undefined && (ignored !== undefined || !isFile) || known.has(app || origin)) continue;
     const { namespace, name } = app ? splitAppKey(app) : { namespace: "", name: basename(origin) };
     const key = app || origin;
-    rows.set(key, rows.get(key) ?? invalidRow({ namespace, name }, message));
+    rows.set(key, rows.get(key) ?? row("Invalid", { namespace, name }, message));
   }
   return [...rows.values()];
 }
 
-function invalidRow(metadata: { namespace: string; name: string }, message: string): NodeApp {
+function row(
+  phase: "Invalid" | "Ignored",
+  metadata: { namespace: string; name: string },
+  message: string,
+): NodeApp {
   // Not a phase of apps: there is no app.
-  const status = { phase: "Invalid", reason: "InvalidSpec", message } as unknown as NodeApp["status"];
+  const status = { phase, reason: "InvalidSpec", message } as unknown as NodeApp["status"];
   return { apiVersion, kind, metadata, spec: {}, status };
 }
 

@@ -8,7 +8,10 @@ import { type Command, type Flag, type FlagValues, type Invocation, UsageError }
  * value: `--standalone=false` overrides the config file.
  */
 export function parseInvocation(
-  { flags: own, ownOperands, otherFlags = {} }: Pick<Command, "flags" | "ownOperands" | "otherFlags">,
+  { flags: own, operands, ownOperands, otherFlags = {} }: Pick<
+    Command,
+    "flags" | "operands" | "ownOperands" | "otherFlags"
+  >,
   typed: string[],
 ): Invocation {
   const flags: Record<string, Flag> = {
@@ -30,7 +33,9 @@ export function parseInvocation(
     .find((name) => name !== undefined && !Object.hasOwn(flags, name));
   if (unknown !== undefined) {
     const other = ownValue(otherFlags, `--${unknown}`);
-    throw new UsageError(`unknown flag --${unknown}${other ? `: ${other}` : suggest(unknown, flags)}`);
+    const hint = suggest(unknown, flags) +
+      suggestSeparator(`--${unknown}`, beforeOperands, options, operands);
+    throw new UsageError(`unknown flag --${unknown}${other ? `: ${other}` : hint}`);
   }
   const switchValues = readSwitchValues(beforeOperands, flags);
   // parseArgs does not support switches with a value.
@@ -48,7 +53,8 @@ export function parseInvocation(
     const [, unknownShort] = /^Unknown option '-(.*)'$/.exec(message) ?? [];
     if (unknownShort !== undefined) {
       const other = ownValue(otherFlags, `-${unknownShort}`);
-      throw new UsageError(`unknown flag -${unknownShort}${other ? `: ${other}` : ""}`);
+      const hint = suggestSeparator(`-${unknownShort}`, beforeOperands, options, operands);
+      throw new UsageError(`unknown flag -${unknownShort}${other ? `: ${other}` : hint}`);
     }
     const [, typedFlag] =
       /^Option '(?:-\w, )?(-\S+)(?: <value>)?' argument (?:missing|is ambiguous)/.exec(message) ?? [];
@@ -80,6 +86,21 @@ function suggest(unknown: string, flags: Record<string, Flag>): string {
   if (isSwitch(negated)) return `; use --${unknown.slice("no-".length)}=false`;
   const near = closest(unknown, Object.keys(flags));
   return near ? `; did you mean --${near}?` : "";
+}
+
+/** A flag behind the script of `run` may be an argument of the script. */
+function suggestSeparator(
+  flag: string,
+  words: string[],
+  options: ParseArgsOptionsConfig,
+  operands = "",
+): string {
+  const [, first] = /^(\S+) \[-- ARG/.exec(operands) ?? [];
+  if (!first) return "";
+  const { tokens } = parseArgs({ args: words, options, allowPositionals: true, strict: false, tokens: true });
+  const script = tokens.find(({ kind }) => kind === "positional")?.index ?? Infinity;
+  const isBehind = words.some((word, index) => index > script && word.startsWith(flag));
+  return isBehind ? `; if it is for ${first}, write -- before it` : "";
 }
 
 /** Inserts the `--` that the user left out before another command line: `exec web ls -t`. */

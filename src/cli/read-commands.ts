@@ -1,11 +1,11 @@
 /**
- * The commands that read apps: ps, top, logs and describe. They are written once for `nckubelet`, which asks the agent of its node
+ * The commands that read apps: ps, top, logs, describe and runs. They are written once for `nckubelet`, which asks the agent of its node
  * (node-apps.ts), and for `kubectl ncapp`, which asks the API server (plugin/cluster-apps.ts).
  */
 import { parseTime } from "../lib/time.ts";
 import { maxTailLines } from "../supervisor/logs/logs.ts";
 import type { LogChoice } from "./agent-api/agent-api.ts";
-import { manyApps } from "./app-name.ts";
+import { manyApps, oneApp } from "./app-name.ts";
 import type { AppOrigin, AppReader } from "./app-reader.ts";
 import { appChoice, chooseApps, chooseFlags, selectorFlag } from "./choose-apps.ts";
 import { type Command, type Invocation, textFlag, UsageError } from "./command.ts";
@@ -19,18 +19,22 @@ import {
   outputFlag,
   outputFormat,
   paintFor,
+  runTable,
   type Scope,
   topLines,
   watchApps,
   watchScreen,
 } from "./screen/screen.ts";
 
-export function readCommands(origin: AppOrigin): Record<"ps" | "top" | "logs" | "describe", Command> {
+export function readCommands(
+  origin: AppOrigin,
+): Record<"ps" | "top" | "logs" | "describe" | "runs", Command> {
   return {
     ps: psCommand(origin),
     top: topCommand(origin),
     logs: logsCommand(origin),
     describe: describeCommand(origin),
+    runs: runsCommand(origin),
   };
 }
 
@@ -210,6 +214,24 @@ function describeCommand({ program, appFlags, connect }: AppOrigin): Command {
         const lines = [...describeApp(app, Date.now(), paintFor(io)), ...await reader.events(app)];
         io.stdout(`${index > 0 ? "\n" : ""}${lines.join("\n")}\n`);
       }
+      return 0;
+    },
+  };
+}
+
+/** Lists the run of an app that lives, and the last ones that have ended. */
+function runsCommand({ program, appFlags, connect }: AppOrigin): Command {
+  return {
+    operands: "APP",
+    flags: { ...appFlags, output: { ...outputFlag, help: "table or json." } },
+    examples: [`${program} runs backup`, `${program} runs -o json backup | jq '.items[0].code'`],
+    async run(invocation, io) {
+      const format = outputFormat(invocation);
+      using reader = await connect(invocation, io);
+      const { status = {} } = await reader.get(oneApp(invocation, reader.namespace));
+      const { recentRuns = [] } = status;
+      if (isForPrograms(format)) io.stdout(`${JSON.stringify({ items: recentRuns }, null, 2)}\n`);
+      else io.stdout(`${runTable(status, Date.now()).join("\n")}\n`);
       return 0;
     },
   };

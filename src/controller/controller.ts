@@ -9,6 +9,7 @@ import type { Hono } from "hono";
 import { systemNamespace } from "../api/names.ts";
 import { createHub } from "../kube/follower.ts";
 import type { LeaderOptions } from "../kube/leader.ts";
+import type { CredentialTimes } from "../server/credential-times.ts";
 import {
   type ControllerName,
   controllerNames,
@@ -17,12 +18,12 @@ import {
 } from "./controllers.ts";
 import { type Elected, leadTogether, workTogether } from "./elect.ts";
 import { warnOfMissingRights } from "./rights.ts";
-import { createControllerApp } from "./serve.ts";
+import { type AuthorizePath, type ControllerView, createControllerApp } from "./serve.ts";
 
 export { type ControllerName, controllerNames } from "./controllers.ts";
 export type { Elected } from "./elect.ts";
 export { rightsOf } from "./rights.ts";
-export { createHealthApp } from "./serve.ts";
+export { openControllerListeners } from "./open-listeners.ts";
 
 export interface RunOptions extends ControllerSettings {
   version: string;
@@ -32,10 +33,11 @@ export interface RunOptions extends ControllerSettings {
   leaderElect: boolean;
   /** Overrides the times of the election: 15 s, 10 s and 2 s. */
   election?: Pick<LeaderOptions, "leaseSeconds" | "renewDeadlineMs" | "retryMs">;
-  /** Starts the HTTP endpoint; without it there is none. */
-  serve?: (app: Hono) => Promise<{ close(): Promise<void> }>;
+  /** Starts the HTTP endpoint; without it there is none. With an argument, `createApp` serves only those whom it allows. */
+  serve?: (createApp: (authorize?: AuthorizePath) => Hono) => Promise<{ close(): Promise<void> }>;
   /** The ports of the endpoint that are not open, by their address, with the reason. */
   ports?: ReadonlyMap<string, string>;
+  credentials?: CredentialTimes;
 }
 
 /** Runs these controllers until the signal aborts; throws if one fails. */
@@ -65,10 +67,10 @@ export async function runControllers(
   options: RunOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { client, log, version, identity, leaderElect, ports } = options;
+  const { client, log, version, identity, leaderElect, ports, credentials } = options;
   const controllers = elected.map(({ controller }) => controller);
   let isLeading = !leaderElect;
-  const server = await options.serve?.(createControllerApp({
+  const view: ControllerView = {
     log,
     version,
     identity,
@@ -76,7 +78,9 @@ export async function runControllers(
     controllers,
     isLeading: () => isLeading,
     ports,
-  }));
+    credentials,
+  };
+  const server = await options.serve?.((authorize) => createControllerApp(view, authorize));
 
   const failed = new AbortController();
   const until = AbortSignal.any([signal, failed.signal]);

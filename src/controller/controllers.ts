@@ -3,7 +3,7 @@
  * that creates it.
  */
 import type { controllerRules } from "../api/controller-rules.ts";
-import { electionLease, setsLease } from "../api/names.ts";
+import { electionLease, identitiesLease, setsLease } from "../api/names.ts";
 import type { Controller } from "../kube/controller.ts";
 import type { SchedulerOptions } from "../scheduler/scheduler.ts";
 
@@ -25,6 +25,11 @@ const table = {
   sets: {
     lease: () => setsLease,
     load: async (settings) => (await import("../sets/sets.ts")).createSetsController(settings),
+  },
+  identities: {
+    lease: () => identitiesLease,
+    load: async (settings) =>
+      (await import("../identities/identities.ts")).createIdentitiesController(settings),
   },
 } satisfies Record<keyof typeof controllerRules, ControllerEntry>;
 

@@ -1,6 +1,6 @@
 /** The permissions that a process with these controllers needs. */
 import { controllerRules, nodeLeaseRules, type Rule } from "../api/controller-rules.ts";
-import { leaseNamespace, schedulerLease, setsLease, systemNamespace } from "../api/names.ts";
+import { identitiesLease, leaseNamespace, schedulerLease, setsLease, systemNamespace } from "../api/names.ts";
 import { missingRights, type Right } from "../kube/access-review.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Logger } from "../lib/log.ts";
@@ -8,7 +8,7 @@ import type { ControllerName } from "./controllers.ts";
 import type { Elected } from "./elect.ts";
 
 /** The Leases that the installed roles name. */
-const installedLeases = [schedulerLease, setsLease];
+const installedLeases = [schedulerLease, setsLease, identitiesLease];
 
 export function rightsOf(elected: readonly Elected[]): Right[] {
   const leases = { group: "coordination.k8s.io", resource: "leases", namespace: systemNamespace };
@@ -21,7 +21,9 @@ export function rightsOf(elected: readonly Elected[]): Right[] {
 }
 
 function rightsIn(rules: readonly Rule[], namespace?: string): Right[] {
-  return rules.flatMap(({ apiGroups: [group = ""], resources, verbs }) =>
+  // Without budgets a controller works; roles that were installed for an earlier version do not have them.
+  const required = rules.filter(({ resources }) => !resources.includes("poddisruptionbudgets"));
+  return required.flatMap(({ apiGroups: [group = ""], resources, verbs }) =>
     resources.flatMap((path) => {
       const [resource = "", subresource] = path.split("/");
       return verbs.map((verb) => ({ verb, group, resource, subresource, namespace }));

@@ -1,8 +1,13 @@
-/** The HTTP endpoint of the controllers: health, readiness, metrics and status. It answers from memory. */
+/**
+ * The HTTP endpoint of the controllers: health, readiness, metrics and status. It answers from memory. Off loopback, whoever reads more
+ * than /healthz and /livez needs a token.
+ */
 import { type Context, Hono } from "hono";
 import type { Controller, FollowerState } from "../kube/controller.ts";
 import type { Logger } from "../lib/log.ts";
-import { metricsType } from "../lib/metrics.ts";
+import { exposeMetrics, metricsType } from "../lib/metrics.ts";
+import { requireToken, type Verdict } from "../server/access.ts";
+import type { CredentialTimes } from "../server/credential-times.ts";
 import { createFront, type FrontRoute } from "../server/front.ts";
 import { alive, sendChecks } from "../server/health.ts";
 import type { Check } from "../server/view.ts";
@@ -16,22 +21,50 @@ export interface ControllerView {
   isLeading(): boolean;
   /** The ports that are not open, by their address, with the reason. */
   ports?: ReadonlyMap<string, string>;
+  credentials?: CredentialTimes;
 }
 
-const routes: readonly FrontRoute<ControllerView>[] = [
-  { method: "GET", path: "/healthz", handle: alive },
-  { method: "GET", path: "/livez", handle: alive },
+interface Route extends FrontRoute<ControllerView> {
+  isOpen?: boolean;
+}
+
+const routes: readonly Route[] = [
+  { method: "GET", path: "/healthz", handle: alive, isOpen: true },
+  { method: "GET", path: "/livez", handle: alive, isOpen: true },
   { method: "GET", path: "/readyz", handle: (context, view) => sendChecks(context, checksOf(view)) },
   { method: "GET", path: "/metrics", handle: sendMetrics },
   { method: "GET", path: "/status", handle: sendStatus },
 ];
 
-export function createControllerApp(view: ControllerView): Hono {
-  return createFront({ routes, services: view, log: view.log });
+/** Reviews a token that wants to get a path. */
+export type AuthorizePath = (token: string, path: string, peer?: string) => Promise<Verdict>;
+
+/** Without `authorize` it serves everyone. */
+export function createControllerApp(view: ControllerView, authorize?: AuthorizePath): Hono {
+  return createFront({
+    routes,
+    services: view,
+    log: view.log,
+    async check(context: Context, route: Route | undefined, isServed: boolean) {
+      // Which paths there are is no secret.
+      if (!authorize || !route || !isServed || route.isOpen) return;
+      const { path } = route;
+      await requireToken(context, {
+        authorize: (token, peer) => authorize(token, path, peer),
+        wanted: `get ${path}`,
+      });
+    },
+  });
 }
 
-async function sendMetrics(context: Context, { controllers }: ControllerView): Promise<Response> {
-  const texts = await Promise.all(controllers.map((controller) => controller.metrics()));
+async function sendMetrics(
+  context: Context,
+  { controllers, credentials }: ControllerView,
+): Promise<Response> {
+  const texts = await Promise.all([
+    ...controllers.map((controller) => controller.metrics()),
+    ...(credentials ? [exposeMetrics([credentials.family()])] : []),
+  ]);
   return context.body(texts.join("\n"), 200, { "content-type": metricsType });
 }
 

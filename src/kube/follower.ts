@@ -5,6 +5,7 @@
 import type { Logger } from "../lib/log.ts";
 import type { KubeClient } from "./client/client.ts";
 import type { FollowerState } from "./controller.ts";
+import { hasStatus } from "./kube-error.ts";
 import { objectKey, select } from "./objects.ts";
 import type { KubeResource } from "./resources.ts";
 import { followList, type FollowOptions } from "./watch/watch.ts";
@@ -14,6 +15,8 @@ import type { Identified, KubeObject } from "./wire.ts";
 export interface Sink<T extends KubeObject> {
   resource: KubeResource;
   options?: Partial<FollowOptions<T>>;
+  /** A server that lacks the resource, or does not allow to read it, counts as one that has none. */
+  optional?: boolean;
   /** How long the API server may take to accept a watch; by default the client's timeout. */
   openMs?: number;
   /** A complete list of the snapshot `version`. `rewound`: it is older than what was received before. */
@@ -124,7 +127,7 @@ function combine<T extends KubeObject>(sinks: readonly Sink<T>[]): Sink<T> {
 /** Runs until the signal aborts, and keeps `state` up to date. */
 async function followInto<T extends KubeObject>(
   client: KubeClient,
-  { resource, options = {}, openMs, replace, apply, remove }: Sink<T>,
+  { resource, options = {}, optional = false, openMs, replace, apply, remove }: Sink<T>,
   state: FollowerState,
   log: Logger,
   onChange: () => void,
@@ -135,6 +138,13 @@ async function followInto<T extends KubeObject>(
     const event of followList<T>({ ...client, stream }, { resource, relistMs, ...options }, signal)
   ) {
     if (event.type === "problem") {
+      if (optional && (hasStatus(event.error, 403) || hasStatus(event.error, 404))) {
+        if (!state.listed) {
+          log.warn(`cannot watch ${resource.plural}: they are ignored`, { error: event.error });
+        }
+        Object.assign(state, { listed: true, alive: true, message: event.error.message });
+        continue;
+      }
       Object.assign(state, { alive: false, message: event.error.message });
       log.warn(`cannot watch ${resource.plural}; retrying`, { error: event.error });
       continue;

@@ -100,14 +100,14 @@ export interface SeenLease {
   readonly lastsMs: number;
 }
 
-/** For a Lease that is missing, or has no duration. */
-const defaultSeconds = 40;
+/** How long the Lease of an agent lasts after a renewal; a Lease that is missing, or has no duration, counts for as long. */
+export const agentLeaseSeconds = 40;
 
 /** Returns what is known after a look at a Lease at `now`: `before` itself if it has not changed since. */
 export function lookAtLease(before: SeenLease | undefined, lease: Lease | undefined, now: number): SeenLease {
   const { holderIdentity: holder = "", renewTime = "", leaseDurationSeconds } = lease?.spec ?? {};
   if (before?.holder === holder && before.renewTime === renewTime) return before;
-  const lastsMs = (leaseDurationSeconds || defaultSeconds) * 1000;
+  const lastsMs = (leaseDurationSeconds || agentLeaseSeconds) * 1000;
   return { holder, renewTime, since: now, renews: before !== undefined, lastsMs };
 }
 

@@ -37,7 +37,8 @@ function isText(value: unknown): value is string {
 /** What is selected of a resource: which objects, and what of them. A list holds all of that until it is complete. */
 export interface Selection<T> {
   filter?: (object: T) => boolean;
-  slim?: (object: T) => T;
+  /** Gets the object without `managedFields`, and as it came. */
+  slim?: (object: T, whole: T) => T;
 }
 
 /** Returns what is selected of an object; undefined if nothing is. */
@@ -47,7 +48,7 @@ export function select<T extends KubeObject>(
 ): Identified<T> | undefined {
   if (filter && !filter(object)) return undefined;
   const tidied = tidy(object, resource);
-  return slim ? slim(tidied) as Identified<T> : tidied;
+  return slim ? slim(tidied, object) as Identified<T> : tidied;
 }
 
 /** Returns the object without `managedFields`, often half of it, and with its kind. */

@@ -20,9 +20,25 @@ export const events = define("", "v1", "events", "Event", true);
 export const secrets = define("", "v1", "secrets", "Secret", true);
 export const configMaps = define("", "v1", "configmaps", "ConfigMap", true);
 export const leases = define("coordination.k8s.io", "v1", "leases", "Lease", true);
+export const disruptionBudgets = define(
+  "policy",
+  "v1",
+  "poddisruptionbudgets",
+  "PodDisruptionBudget",
+  true,
+);
 export const priorityClasses = define("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false);
 export const resourceQuotas = define("", "v1", "resourcequotas", "ResourceQuota", true);
 export const limitRanges = define("", "v1", "limitranges", "LimitRange", true);
+export const services = define("", "v1", "services", "Service", true);
+export const endpoints = define("", "v1", "endpoints", "Endpoints", true);
+export const certificateRequests = define(
+  "certificates.k8s.io",
+  "v1",
+  "certificatesigningrequests",
+  "CertificateSigningRequest",
+  false,
+);
 export const crds = define(
   "apiextensions.k8s.io",
   "v1",

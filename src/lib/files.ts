@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import * as fs from "node:fs";
 import { closeSync, openSync, readFileSync, writeSync } from "node:fs";
-import { constants, lstat, mkdir, open, rename, rm } from "node:fs/promises";
+import { constants, lstat, mkdir, open, readlink, rename, rm } from "node:fs/promises";
 import process from "node:process";
 import { basename, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -231,6 +231,12 @@ export function explainFileError(error: unknown): string {
     return `permission denied${process.geteuid?.() === 0 ? "" : ": try again as root (sudo)"}`;
   }
   return fileErrors[code] ?? `cannot be used: ${code}`;
+}
+
+/** Says what is wrong with a path that could not be opened: also which link leads nowhere. For paths that no other user can change. */
+export async function explainPathError(path: string, error: unknown): Promise<string> {
+  const target = errorCode(error) === "ENOENT" ? await readlink(path).catch(() => undefined) : undefined;
+  return target === undefined ? explainFileError(error) : `is a link to ${target}, which does not exist`;
 }
 
 async function syncFolder(path: string): Promise<void> {

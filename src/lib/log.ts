@@ -17,6 +17,7 @@ export type Fields = Record<string, unknown>;
 export type LogLevel = keyof Logger;
 export type LogFormat = "text" | "json";
 
+/** Level and format may change later: each line is written as they are then. */
 export interface LogOptions {
   level?: LogLevel;
   format?: LogFormat;
@@ -28,12 +29,13 @@ const order: LogLevel[] = ["debug", "info", "warn", "error"];
 const repeatMs = 60_000;
 const rememberedLines = 500;
 
-export function createLogger({ level = "info", format = "text", write, now = Date.now }: LogOptions): Logger {
-  const lowest = order.indexOf(level);
+export function createLogger(options: LogOptions): Logger {
+  const { write, now = Date.now } = options;
   const isRepeat = createRepeatFilter(now);
 
   const logAt = (lineLevel: LogLevel) => (message: string, fields: Fields = {}) => {
-    if (order.indexOf(lineLevel) < lowest) return;
+    const { level = "info", format = "text" } = options;
+    if (order.indexOf(lineLevel) < order.indexOf(level)) return;
     const described = describeFields(fields);
     const repeated = lineLevel === "warn" || lineLevel === "error"
       ? isRepeat(`${message} ${JSON.stringify(described)}`)

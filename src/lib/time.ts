@@ -21,3 +21,15 @@ export function parseTime(text: string): Date | undefined {
   const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
   return Number(day) <= lastDay && !Number.isNaN(time.getTime()) ? time : undefined;
 }
+
+const hourMs = 3_600_000;
+
+/** Returns a message with the times of the next hour, written as `at 2026-11-17T07:04:14Z`, counted down to: `in 20 s`, `in 5 min`. */
+export function countDown(message: string, now: number): string {
+  return message.replaceAll(/\bat (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)/g, (text, time) => {
+    const leftMs = Date.parse(time) - now;
+    if (!(leftMs > 0 && leftMs < hourMs)) return text;
+    const seconds = Math.ceil(leftMs / 1000);
+    return `in ${seconds < 120 ? `${seconds} s` : `${Math.round(seconds / 60)} min`}`;
+  });
+}

@@ -11,6 +11,7 @@ import { agentLease, leaseNamespace } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { hasStatus } from "../kube/kube-error.ts";
 import {
+  agentLeaseSeconds,
   hasExpired,
   type Lease,
   type LeaseClaim,
@@ -54,7 +55,6 @@ export interface LeaseRenewerOptions {
   onMissing?: (signal?: AbortSignal) => Promise<void>;
   onStanding?: (standing: Standing) => void;
   periodMs?: number;
-  seconds?: number;
   now?: () => number;
   steady?: () => number;
 }
@@ -63,7 +63,7 @@ const timeoutMs = 5000;
 const longestRetryMs = 4000;
 
 export function createLeaseRenewer(options: LeaseRenewerOptions): LeaseRenewer {
-  const { client, node, identity, log, annotations, owner, periodMs = 10_000, seconds = 40 } = options;
+  const { client, node, identity, log, annotations, owner, periodMs = 10_000 } = options;
   const { onMissing, onStanding, now = Date.now, steady = steadyNow } = options;
   const last = new Map<string, Lease>();
   let standing: Standing = { kind: "unknown" };
@@ -95,7 +95,7 @@ export function createLeaseRenewer(options: LeaseRenewerOptions): LeaseRenewer {
     const claim = (): LeaseClaim => {
       const uid = owner()?.uid;
       const ownerReferences = uid ? [{ apiVersion: "v1", kind: "Node", name: node, uid }] : undefined;
-      return { namespace: leaseNamespace, name, seconds, ownerReferences, ...own };
+      return { namespace: leaseNamespace, name, seconds: agentLeaseSeconds, ownerReferences, ...own };
     };
     try {
       const lease = await renewLease(client, claim(), {

@@ -46,6 +46,11 @@ export interface NodeAgentOptions {
   onStanding?: (standing: Standing) => void;
   /** Called when the Node was read: whether it belongs to the agent, and its addresses. */
   onNode?: (node: { registered: boolean; addresses: string[] }) => void;
+  /** What a new Node gets, by the agent's flags. */
+  labels?: NodePicture["labels"];
+  taints?: NodePicture["taints"];
+  /** Asks for the version of the API server, for `kubeletVersion`. */
+  serverVersion?: (signal?: AbortSignal) => Promise<string>;
   /** The port of the kubelet's API, while it is served. */
   kubeletPort?: () => number | undefined;
   periodMs?: number;
@@ -75,6 +80,8 @@ export interface NodeAgent {
 
 /** How often a Node is read that a kubelet maintains, and the machine for a Node that the agent maintains. */
 const slowPeriodMs = 60_000;
+/** How often the API server is asked for its version. */
+const versionPeriodMs = 3_600_000;
 
 export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
   const { client, node, version, mode, log, free, periodMs = 10_000 } = options;
@@ -128,11 +135,23 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
 
   let facts: NodeFacts | undefined;
   let factsAt = -Infinity;
-  const picture = async (): Promise<NodePicture> => {
+  let serverVersion: string | undefined;
+  let askedAt = -Infinity;
+  const askVersion = async (signal?: AbortSignal) => {
+    if (!options.serverVersion || steady() - askedAt < versionPeriodMs) return;
+    try {
+      [serverVersion, askedAt] = [await options.serverVersion(signal), steady()];
+    } catch (error) {
+      log.debug("the version of the API server is unknown", { error });
+    }
+  };
+  const picture = async (signal?: AbortSignal): Promise<NodePicture> => {
+    await askVersion(signal);
     if (!facts || steady() - factsAt >= slowPeriodMs) [facts, factsAt] = [await options.facts(), steady()];
     const diskBytes = usage?.disk?.totalBytes;
-    const now = { ready: ready(), kubeletPort: kubeletPort() };
-    return { name: node, version, facts, hardware, reserved, diskBytes, pressures, ...now };
+    const { labels, taints } = options;
+    const now = { ready: ready(), kubeletPort: kubeletPort(), serverVersion };
+    return { name: node, version, facts, hardware, reserved, diskBytes, pressures, labels, taints, ...now };
   };
 
   let checking: Promise<void> | undefined;
@@ -143,7 +162,7 @@ export function createNodeAgent(options: NodeAgentOptions): NodeAgent {
     if (!registration || leases?.standing.kind === "taken") return;
     const before = registration.node?.uid;
     const next = aspects();
-    const drawn = await picture();
+    const drawn = await picture(signal);
     await registration.syncOnce(drawn, signal);
     [pictured, picturedAt] = [next, steady()];
     onNode({ registered: registration.node?.registered ?? false, addresses: drawn.facts.addresses });

@@ -2,6 +2,7 @@
 import type { V1Node, V1NodeCondition } from "@kubernetes/client-node";
 import { withTransitionTime } from "../api/conditions.ts";
 import { group, labels as nodeLabels, nodeTaint } from "../api/names.ts";
+import type { Taint } from "../api/node-labels.ts";
 import type { Wire } from "../kube/wire.ts";
 import { isoSeconds } from "../lib/time.ts";
 import type { NodeFacts } from "./facts.ts";
@@ -24,6 +25,11 @@ export interface NodePicture {
   ready: { ready: boolean; message: string };
   /** Where the agent serves the kubelet's API; undefined if nowhere. */
   kubeletPort?: number;
+  /** What a new Node gets on top of the agent's own. Later they belong to administrators. */
+  labels?: Readonly<Record<string, string>>;
+  taints?: readonly Taint[];
+  /** Of the API server, such as `v1.36.4`; undefined while it is unknown. */
+  serverVersion?: string;
 }
 
 export const nodeAnnotations = {
@@ -50,8 +56,12 @@ export function newNode(picture: NodePicture, now: number): Node {
   return {
     apiVersion: "v1",
     kind: "Node",
-    metadata: { name: picture.name, labels: labelsOf(picture), annotations: annotationsOf(picture) },
-    spec: { taints: [{ ...nodeTaint }] },
+    metadata: {
+      name: picture.name,
+      labels: { ...picture.labels, ...labelsOf(picture) },
+      annotations: annotationsOf(picture),
+    },
+    spec: { taints: [{ ...nodeTaint }, ...picture.taints ?? []] },
     status: nodeStatus({}, picture, now),
   };
 }
@@ -125,11 +135,21 @@ export function nodeStatus(
       osImage: facts.osImage,
       operatingSystem: facts.operatingSystem,
       architecture: facts.architecture,
-      kubeletVersion: `v${picture.version}${versionSuffix}`,
-      // The other fields are about containers; the server fills them with empty strings.
+      kubeletVersion: kubeletVersion(picture),
+      // Shown by `kubectl get nodes -o wide`. The server fills the other fields, which are about containers, with empty strings.
+      containerRuntimeVersion: `nckubelet://${picture.version}`,
     } as NonNullable<Node["status"]>["nodeInfo"],
     conditions: [...conditions, ...others],
   };
+}
+
+/**
+ * kubeadm refuses to upgrade a cluster with kubelets that are three minor versions older than the new one. An agent has no such skew: it
+ * names the version of its API server.
+ */
+function kubeletVersion({ serverVersion = "", version }: NodePicture): string {
+  const [served] = /^v\d+\.\d+\.\d+/.exec(serverVersion) ?? [];
+  return `${served ?? `v${version}`}${versionSuffix}`;
 }
 
 function labelsOf({ name, facts }: NodePicture): Record<string, string> {
@@ -138,6 +158,7 @@ function labelsOf({ name, facts }: NodePicture): Record<string, string> {
     "kubernetes.io/os": facts.operatingSystem,
     "kubernetes.io/arch": facts.architecture,
     [nodeLabels.node]: "true",
+    [nodeLabels.excludeBalancers]: "",
   };
 }
 

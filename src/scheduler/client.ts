@@ -1,9 +1,8 @@
 /** The scheduler's client of the API server, with as many connections as its requests need. */
+import { schedulerManager } from "../api/names.ts";
 import type { KubeAccess } from "../kube/access/access.ts";
 import { createKubeClient, type KubeClient, type RequestReport } from "../kube/client/client.ts";
 
-/** The API server records it in `managedFields` as the manager of what a scheduler writes. */
-export const schedulerManager = "nckubelet-scheduler";
 /** The number of binds in flight at the same time. */
 export const maxBinds = 16;
 /** Connections that remain for Leases, status and reads while all binds are in flight. */

@@ -5,7 +5,7 @@
 
 export const wholeNode = 100_000;
 /** What an app without a cap counts in scores: ten of them should run on ten nodes rather than on one. */
-export const leastForSpreading = 1000;
+export const leastForSpreading = 5000;
 
 /** The shares of a node, and their fields in a spec. */
 export const shares = [["cpu", "cpuPCT"], ["mem", "memPCT"]] as const;

@@ -5,7 +5,7 @@
 import type { EventSubjects } from "./inbox.ts";
 import { applyLimits, quotaProblem } from "./namespaces/namespaces.ts";
 import type { NodeEntry } from "./node-entry.ts";
-import { fits, victimsOn } from "./place/place.ts";
+import { fits, rulesAmong, victimsOn } from "./place/place.ts";
 import type { QueuedApp, SchedulingQueue } from "./queue/queue.ts";
 import type { ClusterState } from "./state/state.ts";
 import type { Policy, SchedulerApp } from "./types.ts";
@@ -25,8 +25,10 @@ export function requeueUnblocked(
     const names = events.get(event);
     if (names) requeueForNodes(queue, cluster, queue.helpedBy(event), names, { policy, now });
   }
+  const moved = events.get("apps");
   const isIn = (namespaces: Set<string>) => ({ key }: QueuedApp) =>
     namespaces.has(key.slice(0, key.indexOf("/")));
+  if (moved) { for (const { key } of queue.helpedBy("apps").filter(isIn(moved))) queue.wake(key); }
   const freed = events.get("quota");
   if (freed) requeueForQuota(queue, cluster, queue.helpedBy("quota").filter(isIn(freed)));
   const changed = events.get("limitRange");
@@ -66,10 +68,11 @@ function tryOn(
 ): "fits" | "may preempt" | undefined {
   const fitTable = cluster.snapshot.fitCache.for(app.placement, policy);
   const candidates = trials.filter((node) => fitTable.of(node) >= 0);
-  const chosen = candidates.find((node) => fits(app, node, now));
+  const rules = rulesAmong(app, cluster.snapshot, policy);
+  const chosen = candidates.find((node) => fits(app, node, now, rules));
   chosen?.add(app);
   if (chosen) return "fits";
-  const hasVictims = (node: NodeEntry) => (victimsOn(app, node, now) ?? []).length > 0;
+  const hasVictims = (node: NodeEntry) => (victimsOn(app, node, now, rules) ?? []).length > 0;
   return app.preempts && candidates.some(hasVictims) ? "may preempt" : undefined;
 }
 

@@ -29,8 +29,10 @@ import {
   createAppWrites,
   createBinder,
   createDeferredWork,
+  createDisruptions,
   createEvictor,
   createFinalizerWriter,
+  createPodRelease,
   createQuotaWriter,
   createRuleReporter,
   createStatusWriter,
@@ -146,17 +148,26 @@ function createLeader(parts: LeaderParts, { signal, isLeader: mayWrite }: Leader
     deferredEvents,
     onUnbound: (key) => queue.retryLater(key),
   });
-  const evictor = createEvictor({ ...shared, onTaintEviction: (key) => queue.delayEvicted(key) });
+  const evictor = createEvictor({
+    ...shared,
+    onNodeEviction: (key) => queue.delayEvicted(key),
+    releasePod: createPodRelease(client, shared),
+  });
   const presences = createNodePresences({ observed, defaultTolerationMs });
   const handleLosses = createNodeLossHandler({ ...shared, evictor, presences, defaultTolerationMs });
   const holds = createFinalizerWriter({ ...shared, presenceOf: presences.of });
-  cluster.onAppChanged = holds.check;
+  const disruptions = createDisruptions({ cluster, evictor });
+  cluster.onAppChanged = (app) => {
+    holds.check(app);
+    disruptions.check(app);
+  };
   const writeQuotas = createQuotaWriter(client, shared);
   const reportRules = createRuleReporter(shared);
   return {
     tick(nodes, grown) {
       handleLosses(followers.sees(leases) ? nodes : undefined);
       holds.tick();
+      disruptions.tick();
       writeQuotas();
       reportRules(grown);
     },

@@ -34,7 +34,7 @@ export interface ScoreContext {
 }
 
 /** More than all other scores together: only a node that can keep the app has as many points. */
-const lastingWeight = 20;
+const lastingWeight = 1000;
 export const lastingPoints = lastingWeight * wholeNode;
 
 export const nodeScores: readonly NodeScore[] = [
@@ -50,7 +50,8 @@ export const nodeScores: readonly NodeScore[] = [
   {
     kind: "node",
     name: "affinity",
-    weights: { spread: 4, binpack: 4 },
+    // As much as two or three apps of the same family more.
+    weights: { spread: 16, binpack: 4 },
     score({ preferred }, { properties, name }) {
       let [met, all] = [0, 0];
       for (const { weight, preference } of preferred) {
@@ -64,7 +65,7 @@ export const nodeScores: readonly NodeScore[] = [
   {
     kind: "node",
     name: "taints",
-    weights: { spread: 6, binpack: 6 },
+    weights: { spread: 24, binpack: 6 },
     score({ tolerations }, { properties }) {
       let untolerated = 0;
       for (const taint of properties.taints) {

@@ -1,4 +1,5 @@
 /** What the scheduler knows about apps and nodes: only what it decides by. */
+import type { Labels, LabelSelector } from "../api/label-selector.ts";
 import type { Affinity, NCAppStatus, NodeSelectorTerm, Port, Toleration } from "../api/types.ts";
 import type { EventTarget } from "../report/events/events.ts";
 
@@ -14,6 +15,25 @@ export interface Placement {
     NonNullable<Affinity["nodeAffinity"]>["preferredDuringSchedulingIgnoredDuringExecution"]
   >;
   readonly tolerations: readonly Toleration[];
+}
+
+/** Chooses apps of one namespace by their labels. Equal selectors have equal keys and share counts. */
+export interface AppSelector {
+  readonly key: string;
+  readonly namespace: string;
+  readonly match: LabelSelector;
+}
+
+export interface AppTerm {
+  readonly selector: AppSelector;
+  readonly topologyKey: string;
+}
+
+/** How an app is placed among others. */
+export interface SpreadRules {
+  readonly constraints: readonly (AppTerm & { readonly maxSkew: number; readonly isHard: boolean })[];
+  readonly avoids: readonly AppTerm[];
+  readonly dislikes: readonly { readonly term: AppTerm; readonly weight: number }[];
 }
 
 /** The fields of an NCApp that the scheduler uses. Immutable: an update creates a new one. */
@@ -40,6 +60,10 @@ export interface SchedulerApp {
   readonly preempts: boolean;
   readonly missingClass: boolean;
   readonly placement: Placement;
+  readonly labels: Labels;
+  readonly spread: SpreadRules;
+  /** Apps with the same one are spread: those of a set, or with the same name label in a namespace. */
+  readonly family?: string;
   readonly createdAt: number;
   readonly graceMs: number;
   /** Its agent has seen this generation, including the bind, and counts its caps as promised. */
@@ -114,7 +138,7 @@ export interface NodeReport {
 
 /**
  * What may unblock parked apps. `node`: a node was added, changed for the better, or its agent is alive again. `capacity`: shares or
- * ports of a node became free. `stopped`: an app has stopped on the node that it left. `quota`: a quota or its usage changed.
+ * ports of a node became free. `apps`: in a namespace with rules about spreading an app came or went. `stopped`: an app has stopped on the node that it left. `quota`: a quota or its usage changed.
  * `limitRange`: a LimitRange changed.
  */
-export type ClusterEvent = "node" | "capacity" | "stopped" | "quota" | "limitRange";
+export type ClusterEvent = "node" | "capacity" | "apps" | "stopped" | "quota" | "limitRange";

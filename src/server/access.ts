@@ -1,4 +1,5 @@
 /** Who sends a request, and whether that user may do it: the two questions that the API server answers for the agent. */
+import type { Context } from "hono";
 import { Refusal } from "./refusal.ts";
 
 /** A user as the API server knows it. */
@@ -31,6 +32,32 @@ export type AuthorizeUser = (
   access: NodeAccess,
   peer?: string,
 ) => Promise<"allowed" | "forbidden" | "unavailable">;
+
+/** What the sender of a token may do here; `unknown`: the token is nobody's. */
+export type Verdict = "allowed" | "unknown" | "forbidden" | "unavailable";
+
+/** Throws a Refusal unless the request has a token that `authorize` allows. */
+export async function requireToken(
+  { req, env }: Context<{ Bindings: ConnectionEnv }>,
+  { authorize, wanted, hint = "" }: {
+    authorize(token: string, peer?: string): Promise<Verdict>;
+    /** What the sender wants: `get nodes/metrics`. */
+    wanted: string;
+    /** Where to get a token. */
+    hint?: string;
+  },
+): Promise<void> {
+  const token = bearerToken(req.header("authorization"));
+  const verdict = token === undefined ? "unknown" : await authorize(token, env?.peer);
+  env?.trust?.(verdict === "allowed");
+  if (verdict === "unknown") {
+    throw unauthorized(
+      `${token === undefined ? "a bearer token is required" : "the token is unknown"}${hint}`,
+    );
+  }
+  if (verdict === "forbidden") throw new Refusal(403, `the token may not ${wanted}`);
+  if (verdict === "unavailable") throw unavailable();
+}
 
 export function unauthorized(why: string): Refusal {
   return new Refusal(401, why, { headers: { "www-authenticate": 'Bearer realm="nckubelet"' } });

@@ -1,6 +1,6 @@
 /** The agent's HTTP endpoint behind one listener, and who may use which of its routes there. */
 import type { Context, Hono } from "hono";
-import { bearerToken, type ConnectionEnv, unauthorized, unavailable } from "./access.ts";
+import { type ConnectionEnv, requireToken, type Verdict } from "./access.ts";
 import { createFront } from "./front.ts";
 import { Refusal } from "./refusal.ts";
 import { type Route, routes, type Subresource } from "./routes/routes.ts";
@@ -16,7 +16,7 @@ export type Listener =
   | { kind: "loopback"; isOwnHost: (host: string) => boolean; authorize?: Authorize }
   | { kind: "tls"; authorize: Authorize };
 
-export type Verdict = "allowed" | "unknown" | "forbidden" | "unavailable";
+export type { Verdict } from "./access.ts";
 /** `peer` is where the request came from. */
 export type Authorize = (token: string, subresource: Subresource, peer?: string) => Promise<Verdict>;
 
@@ -37,7 +37,7 @@ export function createServerApp(listener: Listener, services: Services): Hono {
 }
 
 async function checkAccess(
-  { req, env }: Context<{ Bindings: ConnectionEnv }>,
+  context: Context<{ Bindings: ConnectionEnv }>,
   { method, path, access, subresource = "proxy" }: Route,
   listener: Listener,
 ) {
@@ -51,14 +51,9 @@ async function checkAccess(
   const isLocal = listener.kind === "loopback";
   const { authorize } = listener;
   if (!authorize || (isLocal && access === "local")) return;
-  const token = bearerToken(req.header("authorization"));
-  const verdict = token === undefined ? "unknown" : await authorize(token, subresource, env?.peer);
-  env?.trust?.(verdict === "allowed");
-  if (verdict === "unknown") {
-    const what = token === undefined ? "a bearer token is required" : "the token is unknown";
-    const hint = isLocal ? "; 'nckubelet dashboard' prints a link with a valid one" : "";
-    throw unauthorized(`${what}${hint}`);
-  }
-  if (verdict === "forbidden") throw new Refusal(403, `the token may not get nodes/${subresource}`);
-  if (verdict === "unavailable") throw unavailable();
+  await requireToken(context, {
+    authorize: (token, peer) => authorize(token, subresource, peer),
+    wanted: `get nodes/${subresource}`,
+    hint: isLocal ? "; 'nckubelet dashboard' prints a link with a valid one" : "",
+  });
 }

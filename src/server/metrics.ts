@@ -64,6 +64,13 @@ export function collectMetrics(view: AgentView, counters: AgentCounters): Family
       values: counters.watchRestarts.snapshot(),
     },
     {
+      name: "nckubelet_history_entries_lost_total",
+      help: "Entries of the histories of apps that the disk did not take.",
+      type: "counter",
+      values: [{ value: view.lostHistory() }],
+    },
+    counters.credentials.family(),
+    {
       name: "nckubelet_timers",
       help: "Pending timers of the agent.",
       type: "gauge",

@@ -2,7 +2,7 @@
 import type { NCApp } from "../api/types.ts";
 import type { Logger } from "../lib/log.ts";
 import type { AgentCounters } from "./counters.ts";
-import type { AgentView } from "./view.ts";
+import type { AgentView, StatusAnswer } from "./view.ts";
 
 export interface Services {
   view: AgentView;
@@ -12,6 +12,7 @@ export interface Services {
   /** The agent's state folder, for commands that read it themselves. */
   stateDir: string;
   logDir: string;
+  access?: StatusAnswer["access"];
   /** The link that opens the dashboard; undefined while no loopback address is served. */
   dashboardURL(): string | undefined;
   /** Followed logs and watches of this listener: each holds a connection until its client leaves. */
@@ -39,8 +40,12 @@ export interface AppActions {
   stop(namespace: string, name: string): Promise<ActionResult>;
   /** Starts an app that was stopped, waits for its backoff or has ended. */
   start(namespace: string, name: string): Promise<ActionResult>;
+  /** Makes the app reload its configuration, and waits for the outcome. */
+  reload(namespace: string, name: string): Promise<ActionResult>;
   /** Runs an app with a schedule now. */
   trigger(namespace: string, name: string): Promise<ActionResult>;
+  /** Brings back the last good version of an app or, if that is in force, the one before. */
+  undo(namespace: string, name: string): Promise<ActionResult>;
 }
 
 /** An expected refusal is a value: the app is unknown or of another source, the node is full, the disk fails. */
@@ -52,10 +57,12 @@ export type ActionResult = {
   restarts?: boolean;
   /** What the user should know about an app that was put. */
   warnings?: string[];
+  /** Only for a dry run: why the put would be refused, since another source has the app. */
+  refused?: string;
   /** The app as now desired; absent after a removal. */
   app?: NCApp;
 } | {
   done: false;
-  code: 403 | 404 | 409 | 503;
+  code: 403 | 404 | 409 | 500 | 503;
   message: string;
 };

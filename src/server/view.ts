@@ -21,8 +21,12 @@ export interface AgentView {
   problems(): SourceProblem[];
   apps(): AppView[];
   app(namespace: string, name: string): AppView | undefined;
-  /** What happened to apps lately, oldest first. */
-  events(): AppEventView[];
+  /** What happened to apps: the last events of each, or those since a time; one list per app, oldest first. */
+  events(query: EventQuery): AsyncIterable<AppEventView[]>;
+  /** Everything that is known to have happened to an app, also to one that was removed; undefined if that is nothing. */
+  appHistory(namespace: string, name: string, since?: number): Promise<HistoryEntry[] | undefined>;
+  /** How many entries of histories could not be written. */
+  lostHistory(): number;
   /** Calls back with the key of every app that was added, changed, measured or removed, until the returned function is called. */
   onChange(listener: (key: string) => void): () => void;
   /** The checks of `/readyz`. */
@@ -36,6 +40,8 @@ export interface AgentView {
 export interface StatusAnswer extends Pick<AgentView, "version" | "node" | "size" | "limits"> {
   stateDir: string;
   logDir: string;
+  /** Where the agent finds the API server and its credential; absent in a standalone agent. */
+  access?: { kubeconfig?: string; server?: string; namespace?: string };
   startedAt: string;
   usage?: NodeUsage;
   launcher: LauncherState;
@@ -63,6 +69,29 @@ export interface AppView extends Pick<Desired, "app" | "source" | "origin"> {
   usageTime?: number;
   /** Failed probes since the agent started; absent if none has failed. */
   probeFailures?: ProbeFailures;
+}
+
+export interface EventQuery {
+  /** Only those of this app: `namespace/name`. */
+  app?: string;
+  /** In milliseconds since 1970. Apps that were removed since then are included. */
+  since?: number;
+}
+
+/** What happened to an app: an event, or how much it used. */
+export interface HistoryEntry {
+  /** When, in milliseconds since 1970; of several equal events, the last. */
+  time: number;
+  type?: "Normal" | "Warning";
+  reason?: string;
+  message?: string;
+  /** How often it happened and since when, if more than once. */
+  count?: number;
+  since?: number;
+  /** How the run ended whose end this is. */
+  exit?: NonNullable<NCAppStatus["lastExit"]>;
+  /** In five minutes: CPU and throttling on average, memory at most; in percent. */
+  usage?: { cpuPCT?: number; memPCT?: number; throttledPCT?: number };
 }
 
 export interface AppEventView {

@@ -1,5 +1,6 @@
 /** Follows sets, apps, revisions, nodes and Leases, and fills the store. */
-import type { V1Node } from "@kubernetes/client-node";
+import type { V1Node, V1PodDisruptionBudget } from "@kubernetes/client-node";
+import { readBudget } from "../api/placement/placement.ts";
 import { isAgentLease, leaseNamespace } from "../api/names.ts";
 import {
   createFollowers,
@@ -11,8 +12,11 @@ import {
 } from "../kube/follower.ts";
 import type { Lease } from "../kube/lease.ts";
 import type { ObjectStore } from "../kube/object-store.ts";
+import { objectKey } from "../kube/objects.ts";
+import { isDeepStrictEqual } from "node:util";
 import {
   controllerRevisions,
+  disruptionBudgets,
   type KubeResource,
   leases,
   ncapps,
@@ -26,12 +30,32 @@ import { slim } from "./slim.ts";
 import { keyOf, type Store, type Stored } from "./store.ts";
 import type { Meta } from "./types.ts";
 
-export function followSets(hub: Hub, { store, nodes: known }: { store: Store; nodes: Nodes }): Followers {
+/** `onBudget` is called with the namespace of a budget that has changed. */
+export function followSets(
+  hub: Hub,
+  { store, nodes: known, onBudget }: { store: Store; nodes: Nodes; onBudget: (namespace: string) => void },
+): Followers {
   const followers = createFollowers(hub);
   const { follow } = followers;
   follow(into(ncappsets, store.sets));
   follow(into(ncapps, store.apps, { slim }));
   follow(into(controllerRevisions, store.revisions, { filter: isOfSet }));
+  follow<Wire<V1PodDisruptionBudget>>({
+    resource: disruptionBudgets,
+    optional: true,
+    ...eachOf<Wire<V1PodDisruptionBudget>>(
+      (object) => {
+        const budget = readBudget(object as Parameters<typeof readBudget>[0]);
+        const key = objectKey(object);
+        if (isDeepStrictEqual(store.budgets.get(key), budget)) return;
+        store.budgets.set(key, budget);
+        onBudget(budget.namespace);
+      },
+      (object) => {
+        if (store.budgets.delete(objectKey(object))) onBudget(object.metadata?.namespace ?? "");
+      },
+    ),
+  });
   follow<Wire<V1Node>>({
     resource: nodes,
     ...eachOf<Wire<V1Node>>(

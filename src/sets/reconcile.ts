@@ -4,6 +4,7 @@
  * The status is written first: it holds what the next plan must know even if this process is killed between two writes. Another
  * controller that works at the same time is noticed by the version of the set.
  */
+import { covers, disruptionsLeft, noticeMs } from "../api/placement/placement.ts";
 import { joinMessages } from "../api/field-error.ts";
 import type { Reason } from "../api/reasons.ts";
 import { apiVersion, appKey, setKind } from "../api/names.ts";
@@ -13,7 +14,7 @@ import { type KubeError, wasRejected } from "../kube/kube-error.ts";
 import { memoize } from "../lib/memoize.ts";
 import type { EventRecorder } from "../report/events/events.ts";
 import { isDeepStrictEqual } from "node:util";
-import { plan } from "./plan/plan.ts";
+import { healthOf, plan, updatedAt } from "./plan/plan.ts";
 import { freeIn, type Store } from "./store.ts";
 import type { Action, AppSet, Node, SetEvent, World } from "./types.ts";
 import type { SetWriter } from "./write.ts";
@@ -79,8 +80,27 @@ function worldOf(set: AppSet, { store, nodes }: ReconcileParts, now: number): Wo
     nodes,
     revisions: [...store.revisions.group(uid)],
     revisionNamed: (name) => store.revisions.get(appKey(namespace, name)),
+    budgets: budgetsIn(namespace, store, now),
     now,
   };
+}
+
+/** What each budget of the namespace still allows, by how the apps of all its sets are now. */
+function budgetsIn(namespace: string, store: Store, now: number): World["budgets"] {
+  const budgets = [...store.budgets.values()].filter((budget) => budget.namespace === namespace);
+  if (budgets.length === 0) return [];
+  const sets = [...store.sets.values()].filter(({ metadata }) => metadata.namespace === namespace);
+  const apps = sets.flatMap(({ metadata, spec }) =>
+    [...store.apps.group(metadata.uid)].map((app) => ({
+      labels: app.metadata.labels,
+      ready: healthOf(app, spec, now).ready,
+      changed: Math.abs(now - updatedAt(app)) < noticeMs,
+    }))
+  );
+  return budgets.map((budget) => {
+    const covered = apps.filter(({ labels }) => covers(budget, labels));
+    return { ...budget, left: disruptionsLeft(budget, covered) };
+  });
 }
 
 /** Reports whether a status differs from the one before, but in nothing that a plan or a user waits for. */
@@ -88,6 +108,7 @@ function onlyNumbersDiffer(before: NCAppSetStatus = {}, status: NCAppSetStatus):
   const rest = (of: NCAppSetStatus) => [
     ...[of.observedGeneration, of.desired, of.selector, of.collisionCount],
     ...[of.currentRevision, of.updateRevision, of.stableRevision, of.stoppedRollout],
+    ...[of.startTime, of.retry],
     ...(of.conditions ?? []).flatMap(({ type, status, reason }) => [type, status, reason]),
   ];
   return !isDeepStrictEqual(before, status) && isDeepStrictEqual(rest(before), rest(status));

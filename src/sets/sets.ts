@@ -58,7 +58,10 @@ export function createSetsController(options: SetsOptions): Controller {
     for (const set of store.sets.values()) onSet(keyOf(set));
   };
   const nodes = createNodes(clocks, tellAll, nodeGraceMs);
-  const followers = followSets(hub, { store, nodes });
+  const onBudget = (namespace: string) => {
+    for (const set of store.sets.values()) if (set.metadata.namespace === namespace) onSet(keyOf(set));
+  };
+  const followers = followSets(hub, { store, nodes, onBudget });
   let leading = false;
 
   const lead = async ({ signal, isLeader }: Leadership) => {

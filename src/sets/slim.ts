@@ -22,6 +22,8 @@ const statusFields = [
   "ready",
   "observedGeneration",
   "observedRestartedAt",
+  "restarts",
+  "nodeName",
 ] as const;
 
 function slimStatus(status: NCAppStatus): NCAppStatus {

@@ -1,5 +1,6 @@
 /** The objects that sets are planned from: a plan never repeats a write that succeeded, since its answer counts at once. */
 import { isDeepStrictEqual } from "node:util";
+import type { Budget } from "../api/placement/placement.ts";
 import { appKey } from "../api/names.ts";
 import { ObjectStore } from "../kube/object-store.ts";
 import type { App, AppSet, Meta, Revision } from "./types.ts";
@@ -13,6 +14,8 @@ export interface Store {
   sets: ObjectStore<AppSet>;
   apps: ObjectStore<App>;
   revisions: ObjectStore<Revision>;
+  /** By `namespace/name`. */
+  budgets: Map<string, Budget>;
 }
 
 export function keyOf({ metadata }: Stored): string {
@@ -57,6 +60,7 @@ export function createStore(onSet: (key: string) => void): Store {
       if (before && (!now || ownerKey(now) !== ownerKey(before))) notify(before);
     }),
     revisions: storeOf<Revision>((now, before) => notify((now ?? before)!)),
+    budgets: new Map(),
   };
 }
 

@@ -1,4 +1,5 @@
 /** What the sets controller knows about the cluster, and what it decides to do. */
+import type { Budget } from "../api/placement/placement.ts";
 import type { Reason } from "../api/reasons.ts";
 import type { NodeProperties } from "../api/placement/placement.ts";
 import type { AppTemplate, NCApp, NCAppSet, NCAppSetStatus, NCAppSpec } from "../api/types.ts";
@@ -59,6 +60,8 @@ export interface World {
   revisions: readonly Revision[];
   /** Finds any revision of the namespace. */
   revisionNamed(name: string): Revision | undefined;
+  /** Budgets of the namespace, with what they still allow. */
+  budgets: readonly (Budget & { left: number })[];
   now: number;
 }
 
@@ -80,7 +83,11 @@ export type Action =
   | { kind: "orphan"; app: App }
   | { kind: "create"; app: NewApp; revision: string }
   | { kind: "update"; app: App; patch: object; revision: string }
-  | { kind: "delete"; app: App; why: string };
+  | { kind: "delete"; app: App; why: string }
+  /** Start or stop an app of a job, or note how it ended. */
+  | { kind: "run"; app: App; patch: object }
+  /** Delete the set itself, whose job has ended: the garbage collector deletes its apps. */
+  | { kind: "deleteSet" };
 
 export interface SetEvent {
   type: "Normal" | "Warning";

@@ -171,9 +171,12 @@ export function createSetWriter(client: KubeClient, store: Store, signal: AbortS
         case "create":
           return await create(set, apps, action.app.name, appOf(set, action.app));
         case "update":
+        case "run":
           return await update(set, action.app, action.patch);
         case "delete":
           return await remove(set, apps, action.app);
+        case "deleteSet":
+          return await remove(set, sets, set);
       }
     },
     async writeStatus(set, status) {

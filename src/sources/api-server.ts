@@ -10,6 +10,7 @@
  */
 import type { Desired } from "../api/app-shapes.ts";
 import { isMirrorOf, keyOf } from "../api/names.ts";
+import { isBinder, type ManagedFields, managersOf } from "../api/placement/placement.ts";
 import type { NCApp } from "../api/types.ts";
 import { findPlaceholders, validateNCApp } from "../api/validate/validate.ts";
 import type { KubeClient } from "../kube/client/client.ts";
@@ -62,7 +63,13 @@ export function createApiServerSource(
     const problems = problemsOf(app, key);
     if (problems.length === 0) invalid.delete(key);
     else invalid.set(key, problems);
-    return { app, source: name, invalid: joinProblems(problems), heldBy: holders.heldBy(app) };
+    return {
+      app,
+      source: name,
+      invalid: joinProblems(problems),
+      heldBy: holders.heldBy(app),
+      editedBy: managersOf(app)[0]?.manager,
+    };
   };
 
   const handle = (event: WatchEvent<NCApp>, sink: SourceSink, holders: HeldApps) => {
@@ -99,7 +106,7 @@ export function createApiServerSource(
       const fieldSelector = `spec.nodeName=${node}`;
       const events = followList(
         client,
-        { streaming: true, ...follow, resource: ncapps, namespace, fieldSelector, filter },
+        { streaming: true, ...follow, resource: ncapps, namespace, fieldSelector, filter, slim: withEditor },
         signal,
       );
       const onFreed = (app: NCApp) => sink.upsert(desired(app, holders));
@@ -107,6 +114,18 @@ export function createApiServerSource(
       for await (const event of events) handle(event, sink, holders);
     },
   };
+}
+
+/** Keeps of all who manage fields only the one who changed the spec last, and those who bound the app. */
+function withEditor(app: NCApp, whole: NCApp): NCApp {
+  const all = managersOf(whole).filter(({ subresource }) => !subresource);
+  const [last] = all.filter(({ fieldsV1 }) => fieldsV1?.["f:spec"])
+    .sort((a, b) => (b.time ?? "") < (a.time ?? "") ? -1 : 1);
+  if (!last?.manager) return app;
+  const binders = all.filter(isBinder)
+    .map(({ manager }) => ({ manager, fieldsV1: { "f:spec": { "f:nodeName": {} } } }));
+  const managedFields: ManagedFields[] = [{ manager: last.manager }, ...binders];
+  return { ...app, metadata: { ...app.metadata, managedFields } as NCApp["metadata"] };
 }
 
 function problemsOf(app: NCApp, origin: string): SourceProblem[] {

@@ -5,6 +5,7 @@
  * valid ones. Only a deleted file, or a valid file without the app, removes an app. A folder that cannot be listed removes
  * nothing. A folder on a mount that hangs blocks one thread, and the source reports it.
  * Only regular files are read. Hidden files, editors' backups and files with other suffixes are ignored.
+ * Secrets and ConfigMaps of the folder serve its apps (folder-values.ts). A Secret that other users can read is refused.
  */
 import { hash } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
@@ -12,12 +13,17 @@ import { constants, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { maxManifestSize } from "../api/manifest/manifest.ts";
 import { FileTimeoutError, inQueue, isRemoteFileSystem, whenItAnswers } from "../lib/deadlines/deadlines.ts";
-import { errorCode, explainFileError } from "../lib/files.ts";
+import { errorCode, explainFileError, explainPathError } from "../lib/files.ts";
+import type { Pulse } from "../lib/pulse.ts";
 import { sleep } from "../lib/sleep.ts";
 import { steadyNow } from "../lib/time.ts";
+import { type FolderValues, uniteHolders } from "./folder-values.ts";
 import {
   describeSkipped,
+  type FolderHolder,
+  holdersWithLastGood,
   localApp,
+  type ManifestPlace,
   type ManifestReading,
   mergeWithLastGood,
   pluralize,
@@ -43,6 +49,10 @@ export interface DirectoryOptions {
   /** The apps of this source as an earlier agent knew them. */
   lastKnown?: () => LastKnown[];
   now?: () => number;
+  /** Gets the Secrets and ConfigMaps of the folder. */
+  values?: FolderValues;
+  /** Beats when the folder is to be read again at once. */
+  reloads?: Pulse;
 }
 
 /** A read is overdue after this many periods, and the time that it may take. */
@@ -56,9 +66,12 @@ export function createDirectorySource(
     settleMs = 50,
     lastKnown = () => [],
     now = steadyNow,
+    values,
+    reloads,
   }: DirectoryOptions = {},
 ): Source {
   let good: Map<string, ReadApp[]> | undefined;
+  let goodHolders = new Map<string, FolderHolder[]>();
   let readings = new Map<string, FileReading>();
   /** A file that is broken when the agent starts was valid once: the agent's records have the apps from then. */
   const knownFrom = (path: string) =>
@@ -94,7 +107,15 @@ export function createDirectorySource(
       next.set(path, mergeWithLastGood(reading, good?.get(path)?.map(({ app }) => app) ?? knownFrom(path)));
     }
     good = next;
+    goodHolders = new Map(
+      nextReadings.entries().map((
+        [path, reading],
+      ) => [path, holdersWithLastGood(reading, goodHolders.get(path) ?? [])]),
+    );
     readings = nextReadings;
+    const { holders, conflicts } = uniteHolders(goodHolders);
+    problems.push(...conflicts);
+    values?.replace(holders);
     sink.replace([...good].flatMap(([path, apps]) => apps.map((app) => localApp(app, name, path))));
     sink.reportProblems(problems);
     if (late) return health.set(false, late.problems[0]?.message ?? "");
@@ -116,11 +137,13 @@ export function createDirectorySource(
       while (!signal.aborted) {
         const changed = new AbortController();
         const onChange = () => changed.abort();
+        const cancel = reloads?.onNext(onChange);
         const watcher = await watchFolder(folder, onChange, signal);
         await readOnce(sink, signal);
         void whenItAnswers(folder)?.then(onChange);
         await sleep(rereadMs, AbortSignal.any([signal, changed.signal]));
         watcher?.close();
+        cancel?.();
         if (changed.signal.aborted) await sleep(settleMs, signal);
       }
     },
@@ -154,17 +177,25 @@ async function readManifestFile(
       ? before
       : { ...unreadable(why, path), timedOut };
   try {
-    const text = await inQueue(folder, () => readText(path), { path, signal });
-    if (typeof text !== "string") return failed(`${path}: ${text.problem}`);
-    const digest = hash("sha256", text);
-    return before?.digest === digest ? before : { ...readManifests(text, path, folder), digest };
+    const read = await inQueue(folder, () => readText(path), { path, signal });
+    if ("problem" in read) return failed(`${path}: ${read.problem}`);
+    const { text, file } = read;
+    // Owner and mode decide about Secrets.
+    const digest = hash("sha256", `${file.uid} ${file.mode} ${text}`);
+    return before?.digest === digest
+      ? before
+      : { ...readManifests(text, path, { baseDir: folder, file }), digest };
   } catch (error) {
     if (error instanceof FileTimeoutError) return failed(error.message, true);
-    return failed(`${path}: cannot read: ${errorCode(error)}`);
+    const explain = () => explainPathError(path, error);
+    const why = await inQueue(folder, explain, { path, signal }).catch(() => explainFileError(error));
+    return failed(`${path}: ${why}`);
   }
 }
 
-async function readText(path: string): Promise<string | { problem: string }> {
+async function readText(
+  path: string,
+): Promise<{ text: string; file: ManifestPlace["file"] } | { problem: string }> {
   // Without O_NONBLOCK, opening a FIFO blocks until a process writes to it.
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const info = await file.stat();
@@ -172,7 +203,7 @@ async function readText(path: string): Promise<string | { problem: string }> {
   if (info.size > maxManifestSize) {
     return { problem: `${info.size} bytes exceed the limit of ${maxManifestSize}` };
   }
-  return await file.readFile("utf8");
+  return { text: await file.readFile("utf8"), file: { uid: info.uid, mode: info.mode } };
 }
 
 /** Undefined without a watch: the folder is missing, hangs or is remote, or no inotify watch is available. It is still read regularly. */

@@ -23,6 +23,10 @@ export interface SourceProblem {
   origin?: string;
   /** The app whose manifest is broken; empty if the manifest does not tell. Absent: the problem is another. */
   app?: string;
+  /** The Secret or ConfigMap that is broken or refused: `Secret namespace/name`, or only its kind if it has no name. */
+  holder?: string;
+  /** The app that runs as another manifest has it, which comes first. */
+  ignored?: string;
 }
 
 /** Joins problems into what is wrong with one app; undefined for none. */

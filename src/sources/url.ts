@@ -13,6 +13,7 @@ import { type Answer, type Headers, headerValue, httpGet } from "../lib/http-get
 import { describeMetadataAddress, hostAddress } from "../lib/special-addresses.ts";
 import { describeError } from "../lib/log.ts";
 import { followRedirect, withoutSecrets } from "../lib/redirect.ts";
+import type { Pulse } from "../lib/pulse.ts";
 import { sleep } from "../lib/sleep.ts";
 import {
   describeSkipped,
@@ -39,11 +40,13 @@ export interface UrlOptions {
   /** The apps of this source as an earlier agent knew them. */
   lastKnown?: () => LastKnown[];
   lookup?: LookupFunction;
+  /** Beats when the URL is to be requested again at once. */
+  reloads?: Pulse;
 }
 
 export function createUrlSource(
   url: URL,
-  { periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup }: UrlOptions = {},
+  { periodMs = 20_000, timeoutMs = 10_000, lastKnown = () => [], lookup, reloads }: UrlOptions = {},
 ): Source {
   const origin = withoutSecrets(url);
   let good: ReadApp[] | undefined;
@@ -86,8 +89,11 @@ export function createUrlSource(
     health: health.get,
     async run(sink, signal) {
       while (!signal.aborted) {
+        const asked = new AbortController();
+        const cancel = reloads?.onNext(() => asked.abort());
         await readOnce(sink, signal);
-        await sleep(periodMs, signal);
+        await sleep(periodMs, AbortSignal.any([signal, asked.signal]));
+        cancel?.();
       }
     },
   };

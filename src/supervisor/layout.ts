@@ -6,6 +6,8 @@
  *   <state>/marks/<run>.{claim,started,failure,exit}   what the launcher writes; one folder, so that one watch serves all apps
  *   <state>/copies/<run>/{script,stop-file}       normalized copies of the run's scripts, for the user that it runs as
  *   <state>/scripts/                              downloaded scripts
+ *   <state>/versions/<namespace>_<name>/<digest>  scripts of earlier versions of an app, see run/kept-scripts.ts
+ *   <state>/history/<namespace>_<name>.jsonl      what happened to an app; outlives it, see agent/app-history/
  *   <state>/agent.lock                            a link that names the process of the agent
  *   <logs>/<namespace>_<name>/                    the log of an app, see logs/log-parts.ts
  *   <private>/<run>                               environment of a run with the values of Secrets, in memory
@@ -41,8 +43,10 @@ export const markPath = (layout: Layout, runId: string) => join(marksFolder(layo
 export const copiesFolder = (layout: Layout, runId: string) => join(layout.stateDir, "copies", runId);
 export const scriptCopyPath = (layout: Layout, runId: string) => join(copiesFolder(layout, runId), "script");
 export const stopCopyPath = (layout: Layout, runId: string) => join(copiesFolder(layout, runId), "stop-file");
+export const versionsFolder = (layout: Layout, folder: string) => join(layout.stateDir, "versions", folder);
 export const environmentPath = (layout: RunLayout, runId: string) => join(layout.privateDir, runId);
 export const valuesPath = (layout: RunLayout, folder: string) => join(layout.privateDir, `.values-${folder}`);
+export const historyFolder = (layout: Pick<Layout, "stateDir">) => join(layout.stateDir, "history");
 export const lockPath = (layout: Pick<Layout, "stateDir">) => join(layout.stateDir, "agent.lock");
 export const logFolder = (layout: Layout, folder: string) => join(layout.logDir, folder);
 export const logPath = (layout: Layout, folder: string) => join(logFolder(layout, folder), "app.log");

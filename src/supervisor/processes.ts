@@ -11,6 +11,8 @@ export const runMarker = "NCAPP_RUN";
 
 /** The environment variable of exec processes; its value is the id of the run. Running apps have it, so it keeps its name. */
 export const execMarker = "NCAPP_VISITOR";
+/** In the environment of stop files, exec probes and `nckubelet exec`: the main process of the app, as in its status. */
+export const pidVariable = "NCAPP_PID";
 
 export interface ProcessStat extends ProcessId {
   state: string;

@@ -16,6 +16,11 @@ export function newRunId(now: number): string {
   return `${Math.floor(now).toString(36)}-${randomBytes(5).toString("hex")}`;
 }
 
+/** Returns when the run with this id was created. */
+export function runTime(id: string): number {
+  return Number.parseInt(id, 36);
+}
+
 /** Reports whether `newRunId` can have made this name. */
 export function isRunId(name: string): boolean {
   return /^[0-9a-z]+-[0-9a-f]{10}$/.test(name);

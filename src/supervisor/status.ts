@@ -2,11 +2,21 @@
 import { withTransitionTime } from "../api/conditions.ts";
 import { annotations } from "../api/names.ts";
 import { formatPercent } from "../api/percent.ts";
-import type { Reason } from "../api/reasons.ts";
-import type { Condition, NCAppStatus, Phase } from "../api/types.ts";
+import type { Condition, NCAppStatus } from "../api/types.ts";
 import { isoSeconds } from "../lib/time.ts";
-import { capsOf, type CapsState, hasCaps } from "./confinement/confinement.ts";
-import { invalidEditMessage, runHash, statusPid, totalKills } from "./decide/decide.ts";
+import { conditionsOf } from "./conditions.ts";
+import type { CapsState } from "./confinement/confinement.ts";
+import {
+  invalidEditMessage,
+  isReady,
+  keepRuns,
+  retryMessage,
+  revisionsOf,
+  runHash,
+  statusPid,
+  totalKills,
+  versionName,
+} from "./decide/decide.ts";
 import type { AppRecord, KillCounts } from "./types.ts";
 
 /** What was measured between two readings, in the units of the status. */
@@ -26,16 +36,6 @@ export interface StatusInput {
   measured?: Measured;
 }
 
-/**
- * Reports whether an app is ready: it runs, and its readiness or startup probe, if it has one, has passed. A run of what the spec
- * said before is about to be stopped, so it does not count.
- */
-function isReady({ phase, run, app }: AppRecord): boolean {
-  if (isOutdated({ run, app })) return false;
-  const probed = app.spec.readinessProbe ?? app.spec.startupProbe;
-  return phase === "Running" && (!probed || run?.ready === true);
-}
-
 function isOutdated({ run, app }: Pick<AppRecord, "run" | "app">): boolean {
   return run !== undefined && run.hash !== runHash(app);
 }
@@ -44,8 +44,13 @@ function isOutdated({ run, app }: Pick<AppRecord, "run" | "app">): boolean {
 export function isPassing({ record, caps }: { record: AppRecord; caps?: CapsState }): boolean {
   const { phase, reason } = record;
   if (phase === "Running") return caps === undefined || isOutdated(record);
-  return phase === "Starting" || phase === "Stopping" ||
-    phase === "Pending" && (reason === "" || reason === "Stopped");
+  // Services must stop sending requests at once to an app that does not start again.
+  if (phase === "Stopping") return !isEnding(record);
+  return phase === "Starting" || phase === "Pending" && (reason === "" || reason === "Stopped");
+}
+
+function isEnding({ app, withdrawn }: AppRecord): boolean {
+  return withdrawn === true || app.spec.suspend === true || app.metadata.deletionTimestamp !== undefined;
 }
 
 /** Reports whether an app runs, and its startup probe, if it has one, has passed. */
@@ -74,6 +79,9 @@ export function statusOf({ record: known, caps, measured }: StatusInput): NCAppS
   const lives = record.phase === "Running" || record.phase === "Stopping";
   const restart = app.metadata.annotations?.[annotations.restartedAt];
   const pid = lives && run ? statusPid(run) : undefined;
+  // The limits may have been lowered since the last run.
+  const revisions = revisionsOf(record);
+  const recentRuns = keepRuns(record.recentRuns ?? [], app);
   return {
     phase: record.phase,
     reason: record.reason,
@@ -97,6 +105,9 @@ export function statusOf({ record: known, caps, measured }: StatusInput): NCAppS
     restarts: record.restarts,
     oomKills: totalKills(record, run && measured?.kills),
     ...(record.lastExit ? { lastExit: record.lastExit } : {}),
+    ...(recentRuns.length > 0 ? { recentRuns } : {}),
+    ...(record.good ? { goodRevision: versionName(record.good) } : {}),
+    ...(revisions.length > 0 ? { revisions } : {}),
     ...(record.scheduled?.nextRun ? { nextRun: isoSeconds(record.scheduled.nextRun) } : {}),
     ...(record.scheduled?.lastRun ? { lastRun: isoSeconds(record.scheduled.lastRun) } : {}),
     ...(app.spec.schedule && record.lastSuccess ? { lastSuccess: record.lastSuccess } : {}),
@@ -116,38 +127,30 @@ function endedBefore({ phase, retryAt, lastHash, app, invalid, withdrawn }: AppR
     app.metadata.deletionTimestamp === undefined;
 }
 
-/** The message of the phase, and what is wrong with an edit that was not applied. */
+/** The message of the phase, when the app is tried again, and what is wrong with an edit that was not applied or went back. */
 function messageOf(record: AppRecord): string {
   const edit = invalidEditMessage(record);
-  return [record.message, edit && `InvalidSpec: ${edit}`].filter(Boolean).join("; ");
+  const [refusal] = record.refused?.message.split("\n", 1) ?? [];
+  return [
+    record.message,
+    retryMessage(record),
+    edit && `InvalidSpec: ${edit}`,
+    refusal && `RolledBack: ${refusal}`,
+  ].filter(Boolean).join("; ");
 }
 
-function conditionsOf(record: AppRecord, ready: boolean, caps: CapsState | undefined): Condition[] {
-  const observedGeneration = record.app.metadata.generation;
-  const condition = (type: string, isTrue: boolean, reason: Reason | Phase, message = ""): Condition => ({
-    type,
-    status: isTrue ? "True" : "False",
-    reason,
-    message,
-    ...(observedGeneration === undefined ? {} : { observedGeneration }),
-  });
-  const list = [
-    condition("Scheduled", true, "Bound"),
-    condition("Ready", ready, ready ? "Ready" : record.reason || record.phase, ready ? "" : record.message),
-  ];
-  if (record.reason === "LimitsUnavailable") {
-    list.push(condition("LimitsEnforced", false, record.reason, record.message));
-  } else if (caps && !hasCaps(capsOf(record.app)) && !hasEscaped(caps)) {
-    // Without cgroups, processes may be lost; that concerns every app.
-    list.push(condition("LimitsEnforced", true, "NoLimits", caps.enforced ? "" : caps.message));
-  } else if (caps?.enforced) list.push(condition("LimitsEnforced", true, "Enforced"));
-  else if (caps) list.push(condition("LimitsEnforced", false, caps.reason, caps.message));
-  return list;
-}
-
-/** Processes outside of the app's cgroup escape its cap on processes, too, which every app has. */
-function hasEscaped(caps: CapsState): boolean {
-  return !caps.enforced && caps.reason === "Escaped";
+/**
+ * When conditions have changed, as far as the record tells, for an agent that has not seen it: an agent that starts must not make all
+ * conditions look new.
+ */
+export function transitionTimes({ run, lastExit, recentRuns }: AppRecord): Record<string, number> {
+  const ended = Date.parse(lastExit?.finishedAt ?? "");
+  const times = {
+    Scheduled: Date.parse(recentRuns?.at(-1)?.startedAt ?? lastExit?.startedAt ?? "") || run?.createdAt,
+    Ready: run?.readyAt ?? run?.unreadyAt ?? run?.startedAt ?? ended,
+    LimitsEnforced: run?.startedAt ?? ended,
+  };
+  return Object.fromEntries(Object.entries(times).flatMap(([type, time]) => time ? [[type, time]] : []));
 }
 
 /**
@@ -158,8 +161,12 @@ export function withTransitions(
   status: NCAppStatus,
   before: Condition[] = [],
   now: number,
+  known: Record<string, number> = {},
 ): NCAppStatus {
   const past = before.filter(({ lastTransitionTime: time = "" }) => !(Date.parse(time) > now));
-  const dated = status.conditions?.map((condition) => withTransitionTime(condition, past, isoSeconds(now)));
+  const dated = status.conditions?.map((condition) => {
+    const time = Math.min(now, known[condition.type] ?? now);
+    return withTransitionTime(condition, past, isoSeconds(time));
+  });
   return { ...status, conditions: dated ?? [] };
 }

@@ -7,6 +7,7 @@
 import { chmod, lstat } from "node:fs/promises";
 import { FileTimeoutError, inQueue } from "../lib/deadlines/deadlines.ts";
 import { ensureFolder, whoElseCanChange } from "../lib/files.ts";
+import { describeError } from "../lib/log.ts";
 import { waitAtMost } from "../lib/sleep.ts";
 import { type AppProber, createAppProber, type ProbeFailures } from "./probes/probes.ts";
 import type { CapsState, Usage } from "./confinement/confinement.ts";
@@ -108,7 +109,9 @@ export class Supervisor {
         });
       }
     }).catch((error) => {
-      if (!(error instanceof FileTimeoutError)) throw error;
+      if (!(error instanceof FileTimeoutError)) {
+        throw new Error(`--log-dir ${describeError(error)}`, { cause: error });
+      }
       log.warn("cannot use the log folder yet", { error });
     });
     const store = createRecordStore(layout, log, now);
@@ -162,6 +165,11 @@ export class Supervisor {
   /** Carries out an order of the operator; resolves when the app's record has it. */
   async order(key: string, order: Order): Promise<void> {
     await this.#runners.get(key)?.order(order);
+  }
+
+  /** Makes an app reload its configuration; `refused` says why it cannot. */
+  async reload(key: string): Promise<{ refused: string } | AppEvent> {
+    return await this.#runners.get(key)?.reload() ?? { refused: `${key} is gone` };
   }
 
   /** Stops a running app because the node is short of memory; it starts again after its longest backoff. */

@@ -1,10 +1,13 @@
 /** The types of the supervisor: the record of an app on disk, what can be observed of a run, and the effects of decisions. */
 import type { Reason, ReasonOrNone } from "../api/reasons.ts";
 import type { Desired, RunnableApp } from "../api/app-shapes.ts";
-import type { NCAppStatus } from "../api/types.ts";
+import type { NCAppSpec, NCAppStatus } from "../api/types.ts";
 
 export type Phase = NonNullable<NCAppStatus["phase"]>;
 export type LastExit = NonNullable<NCAppStatus["lastExit"]> & { reason: Reason };
+
+/** A run that has ended, as the status lists it: without the lines of its log. */
+export type RecentRun = Omit<LastExit, "message">;
 
 export type { RunnableApp };
 
@@ -38,8 +41,17 @@ export interface Run {
   survivor?: number;
   /** The last result of its startup and readiness probes; undefined for an app without such probes. */
   ready?: boolean;
+  /** When they last passed after they had not, and when they last failed after they had passed. */
+  readyAt?: number;
+  unreadyAt?: number;
+  /** The digest of its script, for an app that keeps scripts; empty if this one is not kept. */
+  script?: string;
+  /** The failure of the startup or readiness probe that keeps it from being ready. */
+  unready?: string;
   /** Its startup probe has passed: a new agent, or new probes, do not run it again. */
   startupPassed?: boolean;
+  /** Why probes could not be performed the last time, by kind; their results count no more and no less. */
+  probeErrors?: Partial<Record<"startup" | "liveness" | "readiness", string>>;
   /** The counts of the app's cgroup before this run. */
   killsBefore?: KillCounts;
   /** The operator ordered a restart: whatever ends the run, another one follows. */
@@ -55,7 +67,9 @@ export type StopReason =
   | "Updated"
   | "Restarted"
   | "Replaced"
+  | "RolledBack"
   | "ProbeFailed"
+  | "DeadlineExceeded"
   | "ScriptFailed"
   | "Evicted"
   | HaltReason;
@@ -69,6 +83,36 @@ export interface Stop {
   since: number;
   /** When everything that still lives is killed. */
   deadline: number;
+  /** Its stop file has ended: when, and what went wrong, if anything did. */
+  file?: StopFileEnd & { at: number };
+}
+
+/** How a stop file ended: the problem names the field and the value; undefined for none. */
+export interface StopFileEnd {
+  problem?: string;
+}
+
+/** A version of an app that was good; see decide/versions.ts. */
+export interface Version {
+  /** The digest of `spec`. */
+  revision: string;
+  /** The part of the spec that belongs to the version. As in the rest of the record, values of its env may be secret. */
+  spec: NCAppSpec;
+  /** The digest of the script, if the app keeps scripts. */
+  script?: string;
+  /** When it became good. */
+  at: number;
+}
+
+/** A version that failed or was undone. Another one is in force until the content of this one changes. */
+export interface Refused {
+  /** The app as its source wants it. */
+  app: RunnableApp;
+  script?: string;
+  reason: Reason;
+  /** With the last lines of the log. */
+  message: string;
+  at: number;
 }
 
 /**
@@ -84,9 +128,11 @@ export interface AppRecord extends Desired {
   reason: ReasonOrNone;
   message: string;
   restarts: number;
-  /** Exits or failed starts in a row; determines the next backoff. */
+  /** Runs in a row that ended; see decide/retry.ts. */
   failures: number;
-  /** When the backoff after an exit or a failed start is over. */
+  /** Starts in a row that could not happen. */
+  failedStarts?: number;
+  /** When the app is tried again after either. */
   retryAt?: number;
   run?: Run;
   /** Earlier runs that still live, under `concurrencyPolicy: Allow`. Empty if there is no run. */
@@ -94,10 +140,19 @@ export interface AppRecord extends Desired {
   /** For apps with a schedule: the schedule, when it is due next, and when the last run that started was due. */
   scheduled?: { schedule: string; nextRun?: number; lastRun?: number };
   lastExit?: LastExit;
+  /** The last runs that have ended, newest first. */
+  recentRuns?: RecentRun[];
   /** When a run last completed. */
   lastSuccess?: string;
   /** Digest of what ran last: a terminal phase lasts until the spec has another one. */
   lastHash?: string;
+  /** The last version that was good, and the good one before it. */
+  good?: Version;
+  previous?: Version;
+  /** The version in force, while it is not good. */
+  trial?: { revision: string; script?: string; since: number };
+  /** What the source wants, while `app` has an earlier version. */
+  refused?: Refused;
   oomKills: number;
   /** The kernel's counts up to which kills are counted in `oomKills`, and the policy since then, which says how to count. */
   counted?: KillCounts & { policy: OomPolicy };
@@ -109,17 +164,24 @@ export interface AppRecord extends Desired {
   withdrawn?: boolean;
 }
 
-/** How the script of a run ended, as its launcher wrote it down. */
-export interface ScriptExit {
-  /** The exit status; 128 plus the signal if one ended the script. */
+/** How a process ended, as its launcher wrote it down. */
+export interface ProcessExit {
+  /** The exit status; 128 plus the signal if one ended it. */
   code: number;
-  at: number;
-  /** The signal that ended the script; 0 or absent for none. */
+  /** The signal that ended it; 0 or absent for none. */
   signal?: number;
+}
+
+/** How the script of a run ended, and what it left behind. */
+export interface ScriptExit extends ProcessExit {
+  /** When this was written: at the end of the script, and again at the end of the last process that it left behind. */
+  at: number;
   /** The launcher got SIGTERM, too: not the app was stopped, but everything around it. */
   terminated?: boolean;
   /** It left no process behind: its launcher, which adopts orphans, had no other child, and nobody had the pipe open. */
   alone?: boolean;
+  /** How what the script left behind ended: "unknown" while it lives, and for good if its launcher was killed. Absent if it was alone. */
+  last?: ProcessExit | "unknown";
 }
 
 /** What can be observed of a run now. */
@@ -140,6 +202,8 @@ export interface RunView {
   processes: number[];
   /** The kernel's counts for the app's cgroup: of this run, earlier and concurrent ones. Undefined without a memory controller. */
   kills?: KillCounts;
+  /** The digest of the script that it was started with; see Run. */
+  script?: string;
 }
 
 export type OomPolicy = RunnableApp["spec"]["oomPolicy"];
@@ -187,6 +251,10 @@ export interface AppEvent {
   type: "Normal" | "Warning";
   reason: Reason;
   message: string;
+  /** How the run ended whose end this is. */
+  exit?: LastExit;
+  /** Only for the history on the node: the API server knows it. */
+  isLocal?: boolean;
 }
 
 /** Names one run of one app, for the confinement that holds its processes. */

@@ -80,8 +80,9 @@ function unite(ranked: Map<string, Desired[]>[], known: SourceProblem[]): Pick<U
     for (const [key, items] of wanted) {
       for (const item of items) {
         const winner = apps.get(key);
-        if (winner) problems.push({ message: conflict(key, winner, item), origin: item.origin });
-        else apps.set(key, item);
+        if (winner) {
+          problems.push({ message: conflict(key, winner, item), origin: item.origin, ignored: key });
+        } else apps.set(key, item);
       }
     }
   }

@@ -7,6 +7,7 @@
  */
 import type { Desired, RunnableApp } from "../api/app-shapes.ts";
 import type { SupervisedApp } from "../supervisor/supervisor.ts";
+import { wantedApp } from "../supervisor/decide/decide.ts";
 import type { AppRecord } from "../supervisor/types.ts";
 import type { Union } from "./desired-state.ts";
 
@@ -16,7 +17,8 @@ export type Action =
 
 /** Lets a desired app and an equal observed one share an object: it is stored once, and the next comparison costs nothing. */
 export function shareSameApps({ apps }: Union, observed: SupervisedApp[]): void {
-  for (const { key, record: { app } } of observed) {
+  for (const { key, record } of observed) {
+    const app = wantedApp(record);
     const desired = apps.get(key);
     if (desired && isSameApp(desired.app, app)) desired.app = app;
   }
@@ -79,7 +81,7 @@ function differs(
       known.app.metadata.deletionTimestamp !== desired.app.metadata.deletionTimestamp;
   }
   // An older agent may have rejected what this one accepts.
-  return invalid !== undefined || !isSameApp(desired.app, known.app);
+  return invalid !== undefined || !isSameApp(desired.app, wantedApp(known));
 }
 
 function isSameApp(a: RunnableApp, b: RunnableApp): boolean {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClusterReports } from "../../src/agent/cluster-reports.ts";
-import { createGate } from "../../src/agent/node/gate.ts";
+import { createGate } from "../../src/agent/node/node.ts";
 import type { AgentOptions } from "../../src/agent/options.ts";
 import { ncappPath, ncapps } from "../../src/kube/resources.ts";
 import { silentLogger } from "../../src/lib/log.ts";
@@ -44,7 +44,7 @@ function reportsTo(
   return createClusterReports(
     { log: silentLogger, nodeName: "node-a", reportPeriodMs: 10_000, ...options } as AgentOptions,
     { client, onAnswer() {}, answered: () => () => {} } as unknown as Parts[1],
-    { supervisor, gate, statuses } as unknown as Parts[2],
+    { supervisor, gate, statuses, size: { cpus: 4, memoryBytes: 8e9 } } as unknown as Parts[2],
   );
 }
 
@@ -185,7 +185,10 @@ test("an app has a Pod while this node holds it, and a local app if it has a mir
       [...api.objects.keys()].filter((path) => path.includes("/pods/")).map((path) => path.split("/").at(-1));
     await using _ = { [Symbol.asyncDispose]: () => reports.close() };
     reports.pods.nodeSeen({ registered: true, addresses: ["192.0.2.1"] });
-    reports.observe(noSink).replace([]);
+    const listed = ["mine", "elsewhere"].map((name) =>
+      ncapp({ metadata: { name }, spec: { nodeName: "node-a" } })
+    );
+    reports.observe(noSink).replace(listed.map((app) => ({ app })));
     change("mine", sourceNames.apiServer);
     change("elsewhere", sourceNames.apiServer, { heldBy: "node-b" });
     change("local", "file");

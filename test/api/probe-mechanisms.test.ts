@@ -8,35 +8,31 @@ import {
   portMechanisms,
   probeMechanisms,
 } from "../../src/api/probe-mechanisms.ts";
-import { probeRules } from "../../src/api/rules/probe.ts";
-import { probeActions } from "../../src/api/schema/probe.ts";
-import { performers } from "../../src/supervisor/probes/perform-probe.ts";
+import { rules } from "../../src/api/rules/rules.ts";
+import { probeActions } from "../../src/api/schema/schema.ts";
 
-test("the schema, the facts and the performers have the same mechanisms", () => {
+test("the schema and the facts have the same mechanisms", () => {
   assert.deepEqual(mechanisms, Object.keys(probeActions));
-  assert.deepEqual(mechanisms, Object.keys(performers));
 });
 
 test("a forgotten mechanism, or a wrong usesPort, does not compile", () => {
   // @ts-expect-error: tcpSocket is missing
   const facts: typeof probeMechanisms = { exec: probeMechanisms.exec, httpGet: probeMechanisms.httpGet };
-  // @ts-expect-error: exec is missing
-  const perform: typeof performers = { httpGet: performers.httpGet, tcpSocket: performers.tcpSocket };
   // @ts-expect-error: httpGet has a port
   const port: MechanismFacts<"httpGet"> = { describe: () => "", usesPort: false };
-  assert.ok(facts && perform && port);
+  assert.ok(facts && port);
 });
 
 test("the mechanisms that use a port are those whose schema has one", () => {
   const withPort = mechanisms.filter((mechanism) => "port" in probeActions[mechanism].properties);
   assert.deepEqual(portMechanisms, withPort);
   for (const mechanism of withPort) {
-    assert.ok(probeRules.some(({ blames }) => blames === `livenessProbe.${mechanism}.port`), mechanism);
+    assert.ok(rules.some(({ blames }) => blames === `livenessProbe.${mechanism}.port`), mechanism);
   }
 });
 
 test("the rule asks for exactly one of all mechanisms, in CEL and in TypeScript", () => {
-  const rule = probeRules.find(({ at }) => at === "spec.livenessProbe");
+  const rule = rules.find(({ at }) => at === "spec.livenessProbe");
   assert.equal(rule?.message, `must have exactly one of ${mechanisms.join(", ")}`);
   for (const mechanism of mechanisms) {
     assert.ok(rule?.cel?.includes(`has(self.${mechanism})`), mechanism);

@@ -50,6 +50,16 @@ export const goodSpecs: readonly unknown[] = [
   },
   { pidsMax: 2, oomPolicy: "Process", restartPolicy: "OnFailure", backoffSeconds: 0, maxBackoffSeconds: 0 },
   { terminationGracePeriodSeconds: 0, suspend: true, allowExec: true },
+  { stopSignal: "SIGQUIT", stopTarget: "Main" },
+  { stopSignal: null, stopTarget: null },
+  { update: {} },
+  { update: { minReadySeconds: 599 } },
+  { update: { minReadySeconds: 1, progressDeadlineSeconds: 2, onFailure: "Rollback" } },
+  { reloadSignal: "SIGHUP" },
+  { envFile: "/etc/default/web" },
+  { envFile: "-/etc/default/web" },
+  { envFile: "" },
+  { reloadCommand: ["/usr/sbin/nginx", "-s", "reload"] },
   { livenessProbe: { exec: { command: ["true"] }, initialDelaySeconds: 0, failureThreshold: 10 } },
   {
     ports: [{ name: "web", port: 80 }, { port: 80, protocol: "UDP" }, { name: "admin-2", port: 65_535 }],
@@ -71,6 +81,7 @@ export const goodSpecs: readonly unknown[] = [
     timeZone: "Europe/Berlin",
     concurrencyPolicy: "Replace",
   })),
+  { activeDeadlineSeconds: 1, successfulRunsHistoryLimit: 0, failedRunsHistoryLimit: 10 },
   { nodeName: "node-1.example.com", schedulerName: "my-scheduler", priorityClassName: "high" },
   { nodeSelector: { "kubernetes.io/arch": "arm64", zone: "" } },
   {
@@ -121,6 +132,22 @@ const terms = (count: number) => ({
       requiredDuringSchedulingIgnoredDuringExecution: {
         nodeSelectorTerms: Array.from({ length: count }, () => ({})),
       },
+    },
+  },
+});
+const spread = (given: object) => ({
+  topologySpreadConstraints: [{
+    maxSkew: 1,
+    topologyKey: "zone",
+    whenUnsatisfiable: "DoNotSchedule",
+    labelSelector: {},
+    ...given,
+  }],
+});
+const apart = (labelSelector: unknown) => ({
+  affinity: {
+    appAntiAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "zone", labelSelector }],
     },
   },
 });
@@ -178,6 +205,16 @@ export const badSpecs: readonly BadSpec[] = [
   ...bad("schema", "spec.args", { args: "a b" }),
   ...bad("schema", "spec.workingDir", { workingDir: "srv" }),
   ...bad("schema", "spec.stopFile", { stopFile: "https://h/stop.sh" }),
+  ...bad(
+    "schema",
+    "spec.stopSignal",
+    ...["QUIT", "sigquit", "SIGNONE", "SIG32", "", 3].map((stopSignal) => ({ stopSignal })),
+  ),
+  ...bad("schema", "spec.envFile", ...["web.env", "--/a", "-", "/a\nb", 3].map((envFile) => ({ envFile }))),
+  ...bad("schema", "spec.reloadSignal", { reloadSignal: "HUP" }, { reloadSignal: "" }),
+  ...bad("schema", "spec.reloadCommand", { reloadCommand: [] }, { reloadCommand: "nginx -s reload" }),
+  ...bad("cel", "spec.reloadCommand", { reloadSignal: "SIGHUP", reloadCommand: ["true"] }),
+  ...bad("schema", "spec.stopTarget", { stopTarget: "main" }, { stopTarget: "" }),
   ...bad("schema", "spec.runAsUser", { runAsUser: -1 }, { runAsUser: "a b" }, { runAsUser: 4_294_967_295 }, {
     runAsUser: "-x",
   }),
@@ -229,24 +266,46 @@ export const badSpecs: readonly BadSpec[] = [
   ...bad("schema", "spec.suspend", { suspend: "true" }, { suspend: 1 }),
   ...bad("schema", "spec.allowExec", { allowExec: "true" }, { allowExec: 1 }),
   ...bad("schema", "spec.concurrencyPolicy", { concurrencyPolicy: "Never" }),
+  ...bad(
+    "schema",
+    "spec.activeDeadlineSeconds",
+    { activeDeadlineSeconds: 0 },
+    { activeDeadlineSeconds: "5" },
+    {
+      activeDeadlineSeconds: 2 ** 31,
+    },
+  ),
+  ...bad("schema", "spec.update.minReadySeconds", { update: { minReadySeconds: 0 } }),
+  ...bad("schema", "spec.update.onFailure", { update: { onFailure: "Pause" } }),
+  ...bad(
+    "cel",
+    "spec.update.progressDeadlineSeconds",
+    { update: { minReadySeconds: 600 } },
+    { update: { minReadySeconds: 5, progressDeadlineSeconds: 5 } },
+  ),
+  ...bad("schema", "spec.successfulRunsHistoryLimit", { successfulRunsHistoryLimit: 11 }),
+  ...bad("schema", "spec.failedRunsHistoryLimit", { failedRunsHistoryLimit: -1 }),
+  ...["5-1 * * * *", "0 0 31 2 *", "0 0 30,31 feb *"].flatMap((schedule) =>
+    bad("validator", "spec.schedule", { schedule })
+  ),
   ...[
     "* * * *",
     "60 * * * *",
     "* * * * * * *",
     "0-999999999 * * * *",
     "*/0 * * * *",
-    "5-1 * * * *",
     "5/2 * * * *",
     "@reboot",
-    "0 0 31 2 *",
-    "0 0 30,31 feb *",
     "a b c d e",
     "0 0 * * mo",
     "0 0 L * *",
     "1,,2 * * * *",
     "0\t0 * * *",
-  ].flatMap((schedule) => bad("validator", "spec.schedule", { schedule })),
-  ...bad("validator", "spec.timeZone", { timeZone: "Mars/Olympus" }),
+    "60 0 * * * *",
+    "0 24 * * *",
+    "0 0 ? 13 *",
+  ].flatMap((schedule) => bad("cel", "spec.schedule", { schedule })),
+  ...bad("cel", "spec.timeZone", { timeZone: "Mars/Olympus" }),
   ...bad("cel", "spec.livenessProbe", { livenessProbe: {} }, {
     livenessProbe: { exec: { command: ["x"] }, tcpSocket: { port: 1 } },
   }),
@@ -315,6 +374,24 @@ export const badSpecs: readonly BadSpec[] = [
       nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 0, preference: {} }] },
     },
   }),
+  ...bad("schema", "spec.topologySpreadConstraints[0].maxSkew", spread({ maxSkew: 0 })),
+  ...bad("schema", "spec.topologySpreadConstraints[0].topologyKey", spread({ topologyKey: "a b" })),
+  ...bad("schema", "spec.topologySpreadConstraints[0].labelSelector", spread({ labelSelector: undefined })),
+  ...bad(
+    "schema",
+    "spec.topologySpreadConstraints[0].whenUnsatisfiable",
+    spread({ whenUnsatisfiable: "Maybe" }),
+  ),
+  ...bad(
+    "cel",
+    "spec.topologySpreadConstraints[0].labelSelector.matchExpressions[0].values",
+    spread({ labelSelector: { matchExpressions: [{ key: "a", operator: "In" }] } }),
+  ),
+  ...bad(
+    "cel",
+    "spec.affinity.appAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelSelector.matchExpressions[0].values",
+    apart({ matchExpressions: [{ key: "a", operator: "Exists", values: ["b"] }] }),
+  ),
   ...bad("cel", "spec.tolerations[0].operator", { tolerations: [{}] }, {
     tolerations: [{ key: "", operator: "Equal" }],
   }),

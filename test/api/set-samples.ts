@@ -22,6 +22,11 @@ const selector = (selector: Fields, labels?: Fields) => setSpecWith({ selector }
 const override = (spec: unknown) =>
   setSpecWith({ overrides: [{ nodeSelector: { zone: "lab" }, patch: { spec } }] });
 
+/** A set that is a job, with these fields of the job, of the set, and of the template. */
+const job = (fields: Fields = {}, spec: Fields = {}, app: Fields = {}) =>
+  setSpecWith({ job: fields, ...spec }, { restartPolicy: "Never", ...app });
+const jobOverride = (spec: Fields) => ({ overrides: [{ nodeSelector: { zone: "lab" }, patch: { spec } }] });
+
 export const goodSetSpecs: readonly unknown[] = [
   setSpecWith(),
   setSpecWith({ replicas: 0 }),
@@ -51,6 +56,18 @@ export const goodSetSpecs: readonly unknown[] = [
   selector({ matchExpressions: [{ key: "app", operator: "Exists" }] }),
   selector({ matchExpressions: [{ key: "tier", operator: "DoesNotExist" }] }),
   selector({ matchExpressions: [{ key: "app", operator: "NotIn", values: ["db"] }] }),
+  job(),
+  job({ completions: 0, parallelism: 0, backoffLimit: 0, backoffLimitPerIndex: 0, suspend: true }),
+  job(
+    { completions: 10_000, parallelism: 10_000, activeDeadlineSeconds: 1, ttlSecondsAfterFinished: 0 },
+    {},
+    {
+      restartPolicy: "OnFailure",
+      activeDeadlineSeconds: 60,
+      suspend: false,
+    },
+  ),
+  job({ backoffLimitPerIndex: 1 }, jobOverride({ cpuPCT: "50" })),
   setSpecWith({}, { nodeSelector: { zone: "a" }, tolerations: [{ operator: "Exists" }], schedule: "@daily" }),
 ];
 
@@ -119,9 +136,32 @@ export const badSetSpecs: readonly BadSpec[] = [
       spec: {},
     },
   }),
+  ...bad("schema", "spec.job.completions", ...[-1, 10_001, "3"].map((completions) => job({ completions }))),
+  ...bad("schema", "spec.job.parallelism", ...[-1, 10_001].map((parallelism) => job({ parallelism }))),
+  ...bad("schema", "spec.job.backoffLimit", job({ backoffLimit: -1 })),
+  ...bad("schema", "spec.job.activeDeadlineSeconds", job({ activeDeadlineSeconds: 0 })),
+  ...bad("schema", "spec.job.ttlSecondsAfterFinished", job({ ttlSecondsAfterFinished: -1 })),
+  ...bad("cel", "spec.replicas", job({}, { replicas: 3 })),
+  ...bad("cel", "spec.paused", job({}, { paused: true })),
+  ...bad(
+    "cel",
+    "spec.template.spec.restartPolicy",
+    setSpecWith({ job: {} }),
+    job({}, {}, { restartPolicy: "Always" }),
+  ),
+  ...bad("cel", "spec.template.spec.schedule", job({}, {}, { schedule: "@daily" })),
+  ...bad("cel", "spec.template.spec.suspend", job({}, {}, { suspend: true })),
+  ...bad("cel", "spec.overrides", job({ completions: 3 }, jobOverride({ cpuPCT: "50" }))),
+  ...bad(
+    "validator",
+    "spec.overrides",
+    ...[{ restartPolicy: "Always" }, { schedule: "@daily" }, { suspend: true }].map((spec) =>
+      job({}, jobOverride(spec))
+    ),
+  ),
   ...bad("schema", "spec.template.spec.cpuPCT", setSpecWith({}, { cpuPCT: "200" })),
   ...bad("cel", "spec.template.spec.maxBackoffSeconds", setSpecWith({}, { backoffSeconds: 600 })),
-  ...bad("validator", "spec.template.spec.schedule", setSpecWith({}, { schedule: "often" })),
+  ...bad("cel", "spec.template.spec.schedule", setSpecWith({}, { schedule: "often" })),
   ...bad("schema", "spec.overrides[0].patch", setSpecWith({ overrides: [{ nodeSelector: { a: "b" } }] })),
   ...bad("validator", "spec.overrides[0].patch.spec", override({ nodeSelector: { a: "b" } })),
   ...bad("validator", "spec.overrides[0].patch.spec.cpuPCT", override({ cpuPCT: "200" })),

@@ -1,48 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { followApps } from "../../bench/fleet/changes.ts";
-import type { Load } from "../../bench/fleet/load.ts";
-import { describeFleets, type Measured } from "../../bench/fleet/table.ts";
 import { accept, isWatch, json, line, listOf, ncapp, withClient } from "../kube/fake-server.ts";
 
 const limit = { timeout: 30_000 };
-
-test("a rate that is not sustained has no percentiles, and the figures say what did not arrive", () => {
-  const load: Load = {
-    seconds: 10,
-    requests: { "update leases": 100 },
-    apiServer: 2,
-    etcd: 1,
-    agents: 1,
-    benchmark: 0.1,
-    machine: 5,
-  };
-  const busy = (perSecond: number, backlog: number) => ({
-    perSecond,
-    load: { ...load, apiServer: 4 },
-    changes: { times: [10, 20], count: 4, refused: 1, backlog },
-    writes: { "patch ncapps/status": 4 },
-  });
-  const fleet: Measured = {
-    agents: 100,
-    apps: 2000,
-    isSelected: true,
-    settled: { quiet: true, seconds: 24 },
-    without: { ...load, apiServer: 1 },
-    idle: load,
-    busy: [busy(10, 0), busy(50, 3)],
-  };
-  const figures = describeFleets([fleet, { ...fleet, agents: 500, busy: [] }], { patienceMs: 10_000 });
-  const find = (text: string) => figures.filter(({ figure }) => figure.includes(text));
-  assert.deepEqual(find("p99").map(({ figure, ours }) => [figure, ours]), [
-    ["100 agents, 10 changes/s: apply → status Running, p99", 20],
-  ]);
-  const [, arrived] = find("statuses that arrived within 10 s");
-  assert.equal(arrived?.ours, 50);
-  assert.match(arrived?.note ?? "", /2 of 4; 3 had not .*does not sustain/);
-  assert.equal(Math.round(find("CPU time of the API server per change")[0]?.ours ?? 0), 667);
-  assert.deepEqual(find("growth").map(({ ours }) => ours), [0.2]);
-});
 
 test(
   "a change arrives with the status of the new run, even if that is seen before the answer",

@@ -275,7 +275,9 @@ suite("the dashboard", { concurrency: 2 }, () => {
         { ...event, app, count: 3, lastTimestamp: "2026-01-01T12:00:00Z" }
       ));
       await using node = await serveSampleNode(sampleApps.map((sample) => ({ ...sample, logFile })), {
-        events: () => events,
+        events: async function* () {
+          yield events;
+        },
       });
       await using browser = await openPage();
       const { page } = browser;

@@ -71,7 +71,7 @@ export const sampleApps: Sample[] = [
     status: {
       phase: "BackOff",
       reason: "OOMKilled",
-      message: "Ended with status 137 (SIGKILL): OOMKilled; restarting in 40 s",
+      message: "Ended with status 137 (SIGKILL): OOMKilled; restarting now",
       ready: false,
       restarts: 3,
       oomKills: 3,
@@ -168,7 +168,9 @@ export async function serveSampleNode(apps: Sample[] = sampleApps, fields: Parti
     limits: {},
   }));
   const view: AgentView = {
-    events: () => [],
+    events: async function* () {},
+    appHistory: async () => undefined,
+    lostHistory: () => 0,
     version: "0.1.0",
     node: "edge-7",
     startedAt: new Date(Date.now() - 400 * 60_000),

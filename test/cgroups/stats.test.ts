@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { readStats } from "../../cgroups/mod.ts";
@@ -32,4 +32,16 @@ test("readStats() omits the memory that the caller did not request", () => {
 
 test("readStats() is undefined for a cgroup that is gone", () => {
   assert.equal(readStats("/nowhere/at/all"), undefined);
+});
+
+test("readStats() names the file and the text of a figure that is no number", (t) => {
+  const dir = tempFolder(t).path;
+  cpSync(fixtures, dir, { recursive: true });
+  for (const text of ["", "many", "1 2"]) {
+    writeFileSync(join(dir, "memory.current"), text);
+    assert.throws(() => readStats(dir), {
+      name: "CgroupError",
+      message: `cannot parse ${JSON.stringify(text)} in ${join(dir, "memory.current")}: not a number`,
+    });
+  }
 });

@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, readlink, rm, writeFile } from "node:fs/promi
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import type { NCApp } from "../../src/api/types.ts";
-import { decodeRecord, encodeRecord } from "../../src/supervisor/records/record-store.ts";
+import { decodeRecord, encodeRecord } from "../../src/supervisor/records/records.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { manifest } from "../builders.ts";
 import { createRandom, type Random } from "../random.ts";

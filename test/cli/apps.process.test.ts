@@ -64,7 +64,7 @@ describe("commands of a node with an agent", () => {
     assert.deepEqual(output, { code: 0, stdout: lines, stderr: "default/good has succeeded\n" });
     const bad = await agent.script("bad.sh", "echo broken; exit 3");
     const failed = await agent.command("run", "--attach", "--restart", "never", bad);
-    assert.deepEqual([failed.code, failed.stdout], [1, "broken\n"]);
+    assert.deepEqual([failed.code, failed.stdout], [3, "broken\n"]);
     assert.match(
       failed.stderr,
       /default\/bad is Failed: Ended with status 3: Error; see 'nckubelet logs bad'/,
@@ -135,7 +135,7 @@ describe("commands of a node with an agent", () => {
         [
           ["run", script, "-n", "shop"],
           1,
-          /shop\/known exists already: .*use 'nckubelet delete shop\/known' first/,
+          /shop\/known exists already: .*replace it with --replace/,
         ],
         [
           ["run", script.replace("known", "knwn")],

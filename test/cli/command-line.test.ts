@@ -66,6 +66,10 @@ test("what docker, kubectl and systemctl have is refused with what to use here",
     await refused("run", "--memory", "1g", "./x.sh") ?? "",
     /unknown flag --memory: use --mem PERCENT/,
   );
+  const separator = /; if it is for SCRIPT, write -- before it$/;
+  assert.match(await refused("run", "./x.sh", "--port", "7000") ?? "", separator);
+  assert.match(await refused("run", "--cpu", "5", "./x.sh", "-z") ?? "", separator);
+  assert.doesNotMatch(await refused("run", "--cpu", "5", "--port", "./x.sh") ?? "", separator);
   assert.match(await refused("disable", "web") ?? "", /unknown command "disable"; did you mean "stop"\?/);
   assert.match(await refused("run", "./") ?? "", /\.\/ is a folder: name a script/);
   assert.match(

@@ -113,6 +113,88 @@ describe("everyday commands", () => {
     assert.match(described, /\nLog, last lines:\n(?: {2}up\n)+$/);
   });
 
+  test("history tells what happened with exits, edits and output, and outlives the app with events --since", async () => {
+    const failing = await agent.script("failing.sh", "echo cannot bind; exit 3");
+    const file = join(temp.path, "failing.yaml");
+    await writeFile(file, manifest("failing", script));
+    await agent.command("apply", "--wait", "-f", file);
+    await writeFile(file, manifest("failing", failing, ", restartPolicy: Never"));
+    await agent.command("apply", "-f", file);
+    const told = await waitFor("its end", async () => {
+      const { stdout } = await agent.command("history", "failing");
+      return /status 3/.test(stdout) && stdout;
+    });
+    const edit = "The spec was changed: shellFile, restartPolicy \\(generation 2";
+    assert.match(told, new RegExp(`^\\S+Z +Edited +${edit}`, "m"));
+    assert.match(told, /^\S+Z +Exited +Ended with status 3: Error, after \d+s$/m);
+    assert.match(told, /^ {4}before: .*the spec was changed \d+s earlier$/m);
+    assert.match(told, /^ {4}\| cannot bind$/m);
+    await agent.command("delete", "failing");
+    assert.match((await agent.command("events", "failing")).stdout, /Deleted/);
+    assert.ok(!(await agent.command("events")).stdout.includes("default/failing"));
+    const after = await agent.command("events", "--since", "1h", "failing");
+    assert.match(after.stdout, /^default\/failing +Normal +Deleted .*removed from this node$/m);
+    assert.match((await agent.command("events", "--since", "1h")).stdout, /^default\/failing .* Exited /m);
+    assert.match((await agent.command("history", "failing")).stdout, /Deleted/);
+    assert.match((await agent.command("history", "filing")).stderr, /no app default\/filing on this node/);
+  });
+
+  test("apply --wait of an edit that goes back fails, and says why", async () => {
+    const file = join(temp.path, "edited.yaml");
+    const script = await agent.script(
+      "edited.sh",
+      'echo "is $1"; [ "$1" = good ] && exec sleep 1000; exit 4',
+    );
+    const apply = async (word: string) => {
+      const update = "update: { minReadySeconds: 1, onFailure: Rollback }";
+      await writeFile(file, manifest("edited", script, `, args: ["${word}"], ${update}`));
+      return await agent.command("apply", "--wait", "-f", file);
+    };
+    assert.deepEqual((await apply("good")).code, 0);
+    const { code, stderr } = await apply("bad");
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /default\/edited does not run what was applied: version \S+ failed: Ended with status 4: Error; back to/,
+    );
+    assert.match(stderr, /\nis bad$/m);
+    await agent.command("delete", "edited");
+  });
+
+  test("undo goes back to the version before, and history lists both", async () => {
+    const file = join(temp.path, "versions.yaml");
+    const script = await agent.script("versions.sh", 'echo "version $1"; exec sleep 1000');
+    const apply = async (version: string) => {
+      const update = `, args: ["${version}"], update: { minReadySeconds: 1 }`;
+      await writeFile(file, manifest("versions", script, update));
+      await agent.command("apply", "--wait", "-f", file);
+    };
+    const states = async () => {
+      const { stdout } = await agent.command("history", "-o", "json", "versions");
+      return JSON.parse(stdout).revisions.map(({ state }: { state: string }) => state).join();
+    };
+    await apply("one");
+    await waitFor("one is good", async () => await states() === "Good");
+    assert.match((await agent.command("undo", "versions")).stderr, /there is nothing to undo/);
+    await apply("two");
+    await waitFor("two is good", async () => await states() === "Good,Previous");
+    const { code, stdout, stderr } = await agent.command("undo", "versions");
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(stdout, /^default\/versions is running \(pid \d+\); its version is \w+-\w+$/m);
+    assert.match(
+      (await agent.command("logs", "versions")).stdout,
+      /version one\nversion two\nversion one\n$/,
+    );
+    const history = (await agent.command("history", "versions")).stdout;
+    assert.match(
+      history,
+      /^VERSION +STATE +SINCE +REASON\n\S+ +Good .*\n\S+ +Previous .*\n\S+ +Refused .*UndoneByOperator$/m,
+    );
+    const described = (await agent.command("describe", "versions")).stdout;
+    assert.match(described, /^ +RolledBack +True +UndoneByOperator /m);
+    await agent.command("delete", "versions");
+  });
+
   test("trigger runs an app with a schedule now, and says how it ended", async () => {
     const nightly = (code: number) => agent.script(`nightly-${code}.sh`, `echo ran; exit ${code}`);
     for (const code of [0, 3]) {
@@ -133,8 +215,51 @@ describe("everyday commands", () => {
         async () => (await agent.command("logs", `nightly-${code}`)).stdout === "ran\n",
       );
     }
-    assert.match((await agent.command("trigger", "web")).stderr, /default\/web has no schedule/);
+    assert.match(
+      (await agent.command("trigger", "web")).stderr,
+      /default\/web has no schedule: .*restart web/,
+    );
     await agent.command("delete", "nightly-0", "nightly-3");
+  });
+
+  test("trigger --wait exits with the status of the run that it started, and runs lists the last ones", async () => {
+    const script = await agent.script("job.sh", 'exec sh -c "$1"');
+    const file = join(temp.path, "job.yaml");
+    const apply = async (fields: string) => {
+      await writeFile(file, manifest("job", script, `, schedule: "0 0 1 1 *", ${fields}`));
+      await agent.command("apply", "--wait", "-f", file);
+    };
+    assert.match((await agent.command("trigger", "--wait", "--no-wait", "job")).stderr, /not both/);
+    const cases = [
+      ["exit 0", "", 0, /ended with status 0: Completed/],
+      ["exit 3", "", 3, /ended with status 3: Error/],
+      ["exit 4", ", restartPolicy: OnFailure", 4, /ended with status 4: Error/],
+      ["kill -9 $$", "", 137, /ended with status 137 \(SIGKILL\): Error/],
+      ["sleep 600", ", activeDeadlineSeconds: 1", 143, /ended with status 143 \(SIGTERM\): DeadlineExceeded/],
+      ["exit 0", "", 0, /ended with status 0: Completed/],
+      ["exit 0", "", 0, /ended with status 0: Completed/],
+    ] as const;
+    for (const [command, fields, status, says] of cases) {
+      await apply(`args: ["${command}"]${fields}`);
+      const { code, stdout, stderr } = await agent.command("trigger", "--wait", "job");
+      assert.deepEqual([code, says.test(stdout + stderr)], [status, true], stdout + stderr);
+    }
+    const { stdout } = await agent.command("runs", "job");
+    assert.match(stdout, /^STARTED +TOOK +STATUS +REASON +ENDED$/m);
+    assert.match(stdout, /^\S+Z +\d+s +0 +Completed +\d+s$/m);
+    assert.match(stdout, /^\S+Z +\d+s +143 \(SIGTERM\) +DeadlineExceeded +\d+s$/m);
+    const { items } = JSON.parse((await agent.command("runs", "-o", "json", "job")).stdout);
+    const reasons = items.map(({ reason }: { reason: string }) => reason);
+    assert.deepEqual(reasons.slice(0, 3), ["Completed", "Completed", "DeadlineExceeded"]);
+    assert.equal(new Set(items.map(({ id }: { id: string }) => id)).size, items.length);
+    await apply(`args: ["exit 0"], successfulRunsHistoryLimit: 1`);
+    const few = JSON.parse((await agent.command("runs", "-o", "json", "job")).stdout).items;
+    assert.equal(few.filter(({ reason }: { reason: string }) => reason === "Completed").length, 1);
+    await apply(`args: ["exit 0"], runAsUser: no-such-user`);
+    const refused = await agent.command("trigger", "--wait", "job");
+    assert.deepEqual([refused.code, refused.stderr.includes("no-such-user")], [1, true], refused.stderr);
+    await agent.command("delete", "job");
+    assert.match((await agent.command("runs", "web")).stdout, /Running/);
   });
 
   test("a rejected edit shows at its app, and a broken new file as a row, until they are repaired", async () => {

@@ -40,7 +40,7 @@ export async function startTestAgent(more: FlagValues = {}): Promise<TestAgent> 
     "node-name": "test-node",
     ...more,
   };
-  const { logLevel: _level, logFormat: _format, ...settings } = await readAgentSettings(
+  const { logLevel: _level, logFormat: _format, texts: _texts, ...settings } = await readAgentSettings(
     flags,
     {},
     async () => "",

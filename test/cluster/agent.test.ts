@@ -98,7 +98,7 @@ test("the agent leaves an NCApp alone that is bound to another node", { skip }, 
   await reach("here", "Running", (app) => app.status?.phase === "Running");
   const apps = await (await fetch(`${agent.url}/apps`)).json() as { items: NCApp[] };
   assert.deepEqual(apps.items.map(({ metadata }) => metadata.name), ["here"]);
-  assert.equal((await get("elsewhere")).status, undefined);
+  assert.deepEqual((await get("elsewhere")).status, { observedGeneration: -1 }, "no one has seen it");
   await cluster.kubectl(["delete", "ncapp", "elsewhere", "here"]);
 });
 

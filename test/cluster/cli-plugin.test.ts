@@ -121,6 +121,83 @@ test("kubectl ncapp ps, top, logs, describe, restart and drain work from an admi
     ]]);
   }));
 
+test(
+  "an edit that fails goes back on its node, also under a new agent, and kubectl ncapp rollout shows and undoes versions",
+  {
+    skip: skipUnless("control-plane"),
+  },
+  () =>
+    withControlPlane(async (cluster) => {
+      using temp = tempFolder();
+      const folder = temp.path;
+      await installPlugin(folder);
+      await installCRD(cluster);
+      await create(cluster, { apiVersion: "v1", kind: "Node", metadata: { name: "node-a" } });
+      const shellFile = join(folder, "web.sh");
+      await writeFile(shellFile, '#!/bin/sh\necho "runs $1"\n[ "$1" != bad ] && exec sleep 600\n', {
+        mode: 0o755,
+      });
+      const update = { minReadySeconds: 1, progressDeadlineSeconds: 60, onFailure: "Rollback" } as const;
+      const spec = { shellFile, nodeName: "node-a", terminationGracePeriodSeconds: 1, update, args: ["one"] };
+      await create(cluster, manifest("web", spec));
+      await using agent = await startAgentProcess([
+        ...["--kubeconfig", await cluster.kubeconfigFor("nckubelet:node-a")],
+        ...["--node-name", "node-a", "--register-node", "never"],
+      ]);
+      const env = { PATH: `${folder}:${process.env.PATH}`, HOME: folder, KUBECONFIG: cluster.kubeconfig };
+      const ncapp = (...words: string[]) => kubectl(["ncapp", ...words], env);
+      const edit = (word: string) =>
+        cluster.kubectl([
+          "patch",
+          "ncapp",
+          "web",
+          "--type=merge",
+          "-p",
+          JSON.stringify({ spec: { args: [word] } }),
+        ]);
+      const states = async () => {
+        const { stdout } = await ncapp("rollout", "history", "web");
+        return stdout.split("\n").slice(1).map((line) => line.split(/ +/)[1]).join(" ").trim();
+      };
+      const reach = (wanted: string) =>
+        waitFor(`versions ${wanted}`, async () => await states() === wanted, deadlineMs);
+      const argument = async () => {
+        const { stdout } = await cluster.kubectl(["get", "ncapp", "web", "-o", "jsonpath={.status.pid}"]);
+        const words = await readFile(`/proc/${stdout}/environ`, "utf8").catch(() => "");
+        return words
+          ? (await agent.command("logs", "--tail", "1", "web", "--socket", agent.socket)).stdout
+          : "";
+      };
+
+      await reach("Good");
+      await edit("bad");
+      await reach("Good Refused");
+      await cluster.kubectl(["wait", "ncapp", "web", "--for=condition=RolledBack", "--timeout=60s"]);
+      await cluster.kubectl(["wait", "ncapp", "web", "--for=condition=Ready", "--timeout=60s"]);
+      assert.equal(await argument(), "runs one\n");
+      const { stdout: described } = await ncapp("describe", "web");
+      assert.match(
+        described,
+        /RolledBack +True +Error .*failed: Ended with status 1: Error; back to version/,
+      );
+      await agent.kill();
+      await agent.start();
+      await waitFor("the new agent reports", async () => (await states()) === "Good Refused", deadlineMs);
+      assert.match(
+        (await agent.command("logs", "web", "--socket", agent.socket)).stdout,
+        /^runs one\nruns bad\nruns one\n$/,
+      );
+
+      await edit("two");
+      await reach("Good Previous");
+      const { code, stdout, stderr } = await ncapp("rollout", "undo", "web");
+      assert.deepEqual([code, stderr], [0, ""]);
+      assert.match(stdout, /^default\/web goes back to version \w+-\w+\n$/);
+      await reach("Good Previous Refused");
+      await waitFor("the first version runs", async () => await argument() === "runs one\n", deadlineMs);
+    }),
+);
+
 interface FakeKubelet extends AsyncDisposable {
   port: number;
   /** The logs that the API server asked for. */

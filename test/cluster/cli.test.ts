@@ -1,9 +1,14 @@
 import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 import { crdName } from "../../src/api/names.ts";
 import { call } from "../cli/call.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { startAgentProcess } from "../agent-process.ts";
+import { tempFolder } from "../temp-folder.ts";
+import { waitFor } from "../wait-for.ts";
 import { testJoining } from "./install-join.ts";
 
 test("doctor, manifests and install.sh work with a real API server", {
@@ -20,7 +25,7 @@ test("doctor, manifests and install.sh work with a real API server", {
       assert.match(output, /^(FAIL|WARN) +crd +/m);
       assert.match(
         output,
-        /^FAIL +rbac +may not list ncapps, .*: nckubelet manifests \| kubectl apply -f -/m,
+        /^FAIL +rbac +may not list\/watch ncapps, .*: nckubelet manifests \| kubectl apply -f -/m,
       );
       assert.match(output, /^OK +clock +within \d s/m);
     });
@@ -34,6 +39,34 @@ test("doctor, manifests and install.sh work with a real API server", {
       for (const check of ["api server", "crd", "rbac", "clock"]) {
         assert.match(output, new RegExp(`^OK +${check}`, "m"));
       }
+    });
+
+    await context.test("a credential of another node joins nothing, and an agent with it is not ready and says why", async (t) => {
+      if (!cluster.has("selectable-fields")) return t.skip("this server does not say whose a credential is");
+      const other = await cluster.kubeconfigFor("nckubelet:node-b");
+      using temp = tempFolder();
+      const output = join(temp.path, "kubeconfig");
+      const joins = (name: string) =>
+        call(["join", "--kubeconfig", other, "--output", output, "--node-name", name]).done;
+      const refused = await joins("node-a");
+      assert.match(refused.stderr, /the credential is that of node node-b .* and this node is node-a/);
+      assert.deepEqual([refused.code, await readdir(temp.path)], [1, []]);
+      assert.equal((await joins("node-b")).code, 0);
+
+      await using agent = await startAgentProcess(["--kubeconfig", other, "--node-name", "node-a"]);
+      const why = /-\]authorization failed: the API server refuses the agent to .*write leases \(403/;
+      await waitFor("it is not ready", async () => {
+        const answer = await fetch(`${agent.url}/readyz`);
+        return answer.status === 503 && why.test(await answer.text());
+      }, 30_000);
+      const asked = await call(["doctor", "--socket", agent.socket], {
+        env: { KUBECONFIG: cluster.kubeconfig },
+      }).done;
+      assert.match(
+        asked.stdout,
+        /^FAIL +authorization +the agent says: the API server refuses the agent to .*write leases/m,
+      );
+      assert.match(asked.stdout, /^FAIL +identity +the credential is that of node node-b/m);
     });
 
     await context.test("doctor names what a CRD of an earlier release lacks, and what that costs", async () => {

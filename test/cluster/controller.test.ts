@@ -92,7 +92,7 @@ describe("nckubelet controller", { skip: skipUnless("control-plane"), timeout: 2
     await using two = start("controller");
     await waitFor("the second stands by", () => two.log().includes(" standing by leader="));
     assert.deepEqual([(await status(one)).leading, (await status(two)).leading], [true, false]);
-    assert.deepEqual((await status(two)).controllers, ["scheduler", "sets"]);
+    assert.deepEqual((await status(two)).controllers, ["scheduler", "sets", "identities"]);
     assert.equal(await holder(), await identityOf(one));
     await isScheduled("first");
     await isRolledOut("POST", "5");

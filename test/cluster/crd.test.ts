@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, test, type TestContext } from "node:test";
 import { renderInstallManifests } from "../../src/api/install/install.ts";
 import { parseManifests } from "../../src/api/manifest/manifest.ts";
-import { agentGroup, agentUser, schedulerGroup } from "../../src/api/names.ts";
+import { agentGroup, agentUser, crdName, schedulerGroup } from "../../src/api/names.ts";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import { applyDefaults, validateNCApp } from "../../src/api/validate/validate.ts";
 import { appWith, badSpecs, goodSpecs } from "../api/samples.ts";
@@ -85,6 +85,35 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
     assert.equal(validateNCApp(object).length, 1);
   });
 
+  test("an app of one version is the same app in the other, and the server stores v1alpha1", async () => {
+    const app = (version: string, spec: object) => ({
+      ...appWith(spec, { name: "versions" }),
+      apiVersion: `app.example.com/${version}`,
+    });
+    await cluster.apply(app("v1beta1", { shellFile: "/x", cpuPCT: "20" }));
+    const read = async (version: string) => {
+      const path = `/apis/app.example.com/${version}/namespaces/default/ncapps/versions`;
+      return JSON.parse((await cluster.request(path)).body);
+    };
+    const [alpha, beta] = [await read("v1alpha1"), await read("v1beta1")];
+    assert.deepEqual([alpha.apiVersion, beta.apiVersion], [
+      "app.example.com/v1alpha1",
+      "app.example.com/v1beta1",
+    ]);
+    assert.deepEqual([alpha.spec, alpha.metadata.uid], [beta.spec, beta.metadata.uid]);
+    await cluster.apply(app("v1alpha1", { shellFile: "/x", cpuPCT: "30" }));
+    assert.equal((await read("v1beta1")).spec.cpuPCT, "30");
+    const { stdout } = await cluster.kubectl([
+      "get",
+      "crd",
+      crdName,
+      "-o",
+      "jsonpath={.status.storedVersions}",
+    ]);
+    assert.equal(stdout, '["v1alpha1"]');
+    await cluster.kubectl(["delete", "ncapp", "versions"]);
+  });
+
   test("kubectl explain describes a field", async () => {
     const { stdout } = await cluster.kubectl(["explain", "ncapp.spec.cpuPCT"]);
     assert.match(
@@ -115,6 +144,30 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
         fields.includes(withoutIndexes(field)),
         `${JSON.stringify(spec)}: ${field} is not in ${body}`,
       );
+    }
+  });
+
+  test("the server says in words what is wrong with a cap, a schedule and a time zone", async (t) => {
+    if (!cluster.has("selectable-fields")) return t.skip("this server has no CEL rules");
+    const said = {
+      [JSON.stringify({ cpuPCT: "200" })]:
+        "spec.cpuPCT: Invalid value: .*must be a percentage greater than 0 and at most 100, such as",
+      [JSON.stringify({ memPCT: 101 })]: "spec.memPCT: .*must be a percentage greater than 0 and at most 100",
+      [JSON.stringify({ schedule: "61 * * * *" })]:
+        "spec.schedule: .*the minute must be 0 to 59, \\*, or a list, range or step of these",
+      [JSON.stringify({ schedule: "0 0 * * mo" })]: "the day of week must be 0 to 7, sun to sat, ",
+      [JSON.stringify({ schedule: "hourly" })]:
+        "must have five fields \\(minute, hour, .* or be one of @yearly",
+      [JSON.stringify({ timeZone: "Mars/Olympus" })]:
+        "spec.timeZone: .*unknown time zone Mars/Olympus .*must be a time zone such as Europe/Berlin or UTC",
+    };
+    for (const [spec, words] of Object.entries(said)) {
+      const { stderr } = await cluster.kubectl(["apply", "-f", "-"], {
+        input: JSON.stringify(appWith(JSON.parse(spec))),
+        allowFail: true,
+      });
+      assert.match(stderr, new RegExp(words), spec);
+      assert.doesNotMatch(stderr, /should match|\^\(/, spec);
     }
   });
 
@@ -324,9 +377,26 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
       const role = { "node-role.kubernetes.io/control-plane": "" };
       const owners = [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "0" }];
       const labels = { "kubernetes.io/hostname": "node-1", "app.example.com/nckubelet": "true" };
-      await refused(/only these labels/, "POST", "/api/v1/nodes", node({ labels: role }, {}));
+      const restricted = [
+        "node-restriction.kubernetes.io/team",
+        "x.k8s.io/a",
+        "k8s.io/a",
+        "app.example.com/a",
+      ];
+      for (const label of [...Object.keys(role), ...restricted, "topology.kubernetes.io/zones"]) {
+        const labels = { [label]: "" };
+        await refused(/may not give its new Node a label/, "POST", "/api/v1/nodes", node({ labels }, {}));
+      }
+      const chosen = {
+        "topology.kubernetes.io/zone": "z",
+        "node.kubernetes.io/any": "",
+        "example.com/rack": "7",
+      };
       await refused(/ownerReferences/, "POST", "/api/v1/nodes", node({ ownerReferences: owners }, {}));
-      await allowed("POST", "/api/v1/nodes", node({ labels }, { taints: [own] }));
+      await allowed("POST", "/api/v1/nodes", node({ labels: { ...labels, ...chosen } }, { taints: [own] }));
+      for (const label of Object.keys(chosen)) {
+        await refused(/only these labels/, "PATCH", path, { metadata: { labels: { [label]: "other" } } });
+      }
 
       const theirs = { key: "maintenance", effect: "NoExecute", value: "tonight" };
       await asAdmin("PATCH", path, {

@@ -6,7 +6,7 @@ import process from "node:process";
 import { after, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { namespaces } from "../../src/kube/resources.ts";
-import { streamList } from "../../src/kube/watch/stream-list.ts";
+import { streamList } from "../../src/kube/watch/watch.ts";
 import { withControlPlane } from "../harness/control-plane.ts";
 import { hasFeature, parseVersion } from "../harness/kubernetes-version.ts";
 import { skipUnless } from "../harness/parts.ts";

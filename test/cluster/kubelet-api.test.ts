@@ -106,6 +106,11 @@ test("kubectl logs reads and follows the log of an app", { skip }, async () => {
     return /^tick \d+\ntick \d+\n$/.test(stdout);
   });
   assert.equal((await cluster.kubectl(["logs", "web", "--limit-bytes=3", "-c", "app"])).stdout, "tic");
+  const previous = await cluster.kubectl(["logs", "-p", "web"], { allowFail: true });
+  assert.deepEqual([previous.code, previous.stderr.replaceAll(/Defaulted container.*\n/g, "")], [
+    1,
+    "Error from server (BadRequest): the log of default/web has no run before the current or last one\n",
+  ]);
   await using following = kubectl("logs", "-f", "--tail=1", "web");
   await waitFor("new lines", () => following.text().split("\n").length > 4);
 });
@@ -399,3 +404,13 @@ test(
   { skip },
   () => testTlsListener(cluster),
 );
+
+test("kubectl exec and cp end with an error when the agent is killed", { skip }, async () => {
+  await using running = kubectl("exec", "web", "--", "sh", "-c", "echo up; exec sleep 600");
+  await waitFor("the command runs", () => running.text() === "up\n");
+  await using typing = kubectl("exec", "-i", "web", "--", "sh", "-c", "echo up; cat");
+  await waitFor("the other runs", () => typing.text() === "up\n");
+  await agent.kill("SIGKILL");
+  for (const { exited, stderr } of [running, typing]) assert.equal(await exited, 1, stderr);
+  assert.match(running.stderr, /the agent of the node ended before the command/);
+});

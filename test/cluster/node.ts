@@ -17,6 +17,7 @@ import { parsePublished } from "../../src/node/published.ts";
 import { type NodeUsage } from "../../src/node/usage.ts";
 import type { Supervisor } from "../../src/supervisor/supervisor.ts";
 import type { Cluster } from "../harness/cluster.ts";
+import { parseNodeLabels, parseTaints } from "../../src/api/node-labels.ts";
 import { identity } from "../node/samples.ts";
 import { appWith, recordWith, runOf } from "../supervisor/fixtures.ts";
 import { waitFor } from "../wait-for.ts";
@@ -57,11 +58,37 @@ export function testNode(shared: () => Cluster): void {
     const asked = await counted(() => agent.registerOnce());
     assert.deepEqual(asked, ["get nodes 404", "create nodes 201"]);
     const { stdout } = await cluster.kubectl(["get", "nodes", "node-1", "-o", "wide"]);
-    assert.match(stdout, /node-1 +Ready +<none> +\S+ +v1\.2\.3\+nckubelet /);
+    assert.match(stdout, /node-1 +Ready +<none> +\S+ +v1\.2\.3\+nckubelet .* nckubelet:\/\/1\.2\.3/);
     const { metadata, spec, status } = await readNode("node-1");
     assert.equal(metadata?.labels?.["app.example.com/nckubelet"], "true");
     assert.ok(spec?.taints?.some(({ key }) => key === "app.example.com/nckubelet"));
     assert.equal(status?.capacity?.pods, "0");
+  });
+
+  test("labels and taints of the flags come back when the Node was deleted, and the version is the server's", async () => {
+    const options = {
+      labels: parseNodeLabels("topology.kubernetes.io/zone=z,example.com/rack=7"),
+      taints: parseTaints("dedicated=lab:NoSchedule"),
+      serverVersion: async () => cluster.version.gitVersion,
+    };
+    const agent = newAgent("node-1", options);
+    await cluster.kubectl(["delete", "node", "node-1"]);
+    for (let times = 0; times < 2; times++) {
+      await waitFor("it is registered", async () => {
+        await agent.registerOnce();
+        return agent.state().registered;
+      });
+      const { metadata, spec, status } = await readNode("node-1");
+      for (const [label, value] of Object.entries(options.labels)) {
+        assert.equal(metadata?.labels?.[label], value);
+      }
+      assert.equal(metadata?.labels?.["node.kubernetes.io/exclude-from-external-load-balancers"], "");
+      assert.ok(spec?.taints?.some(({ key, value }) => key === "dedicated" && value === "lab"));
+      assert.equal(status?.nodeInfo?.kubeletVersion, `${cluster.version.gitVersion}+nckubelet`);
+      if (times === 0) await cluster.kubectl(["delete", "node", "node-1"]);
+    }
+    // The registration also renews the Leases, which other tests count.
+    await waitFor("the Leases are there", () => agent.renewOnce());
   });
 
   test("an unchanged Node is stored as it was sent: the next rounds write nothing for five minutes", async () => {

@@ -9,14 +9,14 @@ import { after, before, describe, test } from "node:test";
 import { apiVersion, group, kind } from "../../src/api/names.ts";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import { ncappPath } from "../../src/kube/resources.ts";
-import { stateOf as stateOfStatus } from "../../src/report/pods/pod-status.ts";
-import type { Pod } from "../../src/report/pods/pods.ts";
+import { type Pod, stateOf as stateOfStatus } from "../../src/report/pods/pods.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
 import { allowPods, installCRD } from "../harness/install-crd.ts";
 import { skipUnlessControllers } from "../harness/parts.ts";
 import { type RecordingProxy, startRecordingProxy } from "../harness/recording-proxy.ts";
+import { testForeignPods } from "./foreign-pods.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
 
@@ -406,6 +406,8 @@ describe("apps as Pods", { skip: skipUnlessControllers(), timeout: 300_000 }, ()
     assert.equal(owners.status, 403, owners.body);
     await cluster.request(`${path}/stolen?gracePeriodSeconds=0`, { method: "DELETE", token });
   });
+
+  testForeignPods(() => ({ cluster, node, createApp }));
 
   test("the Pod goes with its app, and drain ignores it", async () => {
     await cluster.kubectl(["drain", node, "--timeout=10s"]);

@@ -1,7 +1,7 @@
 /** What stolen credentials cannot do: the shipped roles and admission policies on a real API server. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { agentGroup, agentUser, quotaKeys, schedulerGroup } from "../../src/api/names.ts";
+import { agentGroup, agentUser, apiVersion, kind, quotaKeys, schedulerGroup } from "../../src/api/names.ts";
 import { setSpecWith, setWith } from "../api/set-samples.ts";
 import { appWith } from "../api/samples.ts";
 import type { Cluster } from "../harness/cluster.ts";
@@ -151,6 +151,24 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     await allowed(controller, "PATCH", `${revisions}/web-2`, { metadata: { ownerReferences: [ofSet()] } });
   });
 
+  test("a controller deletes jobs that say when, and no other set", async (t) => {
+    if (needsPolicy(t)) return;
+    const job = (name: string, fields: object) =>
+      allowed(
+        "admin",
+        "POST",
+        sets,
+        setWith(setSpecWith({ job: fields }, { restartPolicy: "Never" }), { name }),
+      );
+    await job("kept", {});
+    await job("short", { ttlSecondsAfterFinished: 0 });
+    const why = /may delete only an NCAppSet with job\.ttlSecondsAfterFinished/;
+    await refused(why, controller, "DELETE", `${sets}/web`);
+    await refused(why, controller, "DELETE", `${sets}/kept`);
+    await allowed(controller, "DELETE", `${sets}/short`);
+    await allowed("admin", "DELETE", `${sets}/kept`);
+  });
+
   test("a stolen controller has no Roles, Pods, Secrets, exec and tokens", async (t) => {
     if (needsPolicy(t)) return;
     const why = /cannot \w+ resource/;
@@ -176,10 +194,11 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     );
     await refused(why, controller, "GET", "/api/v1/namespaces/default/secrets");
     await refused(why, controller, "PATCH", `${sets}/web`, { spec: { paused: true } });
-    await refused(why, controller, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", {
+    // It may ask whose token it has, for its metrics, but not make one.
+    await refused(why, controller, "POST", "/api/v1/namespaces/default/serviceaccounts/default/token", {
       apiVersion: "authentication.k8s.io/v1",
-      kind: "TokenReview",
-      spec: { token: "x" },
+      kind: "TokenRequest",
+      spec: {},
     });
   });
 
@@ -197,7 +216,7 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
       status: { hard: { pods: "5", [key]: "100" }, used: { pods: "4", [key]: "10" } },
     });
     const status = (amounts: object) => ["PATCH", `${path}/all/status`, { status: amounts }] as const;
-    const why = /only requests\.app\.example\.com\/cpuPCT and requests\.app\.example\.com\/memPCT/;
+    const why = /only app\.example\.com\/cpuPCT and app\.example\.com\/memPCT/;
     await refused(why, controller, ...status({ used: { pods: "0" } }));
     await refused(why, controller, ...status({ used: { pods: null } }));
     await refused(why, controller, ...status({ hard: { pods: "500" } }));
@@ -218,6 +237,25 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
       ...status({ hard: { [key]: "100" }, used: { [key]: "20", [quotaKeys.memPCT]: "1" } }),
     );
     await refused(/cannot patch/, controller, "PATCH", `${path}/all`, { spec: { hard: { pods: "500" } } });
+  });
+
+  test("a controller deletes Pods that show apps, and no others", async (t) => {
+    if (needsPolicy(t)) return;
+    const path = "/api/v1/namespaces/kube-public/pods";
+    const pod = (name: string, metadata: object = {}) => ({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, annotations: { "kubernetes.io/config.mirror": "x" }, ...metadata },
+      spec: { nodeName: "n1", containers: [{ name: "app", image: "x" }] },
+    });
+    const owner = { apiVersion, kind, name: "web", uid: "0", controller: true };
+    await allowed("admin", "POST", path, pod("shown", { ownerReferences: [owner] }));
+    await allowed("admin", "POST", path, pod("theirs"));
+    await refused(/only delete Pods.*whose controller is an NCApp/, controller, "DELETE", `${path}/theirs`);
+    await refused(/cannot patch/, controller, "PATCH", `${path}/shown`, { metadata: { labels: { a: "b" } } });
+    await refused(/cannot create/, controller, "POST", path, pod("mine"));
+    await allowed(controller, "DELETE", `${path}/shown?gracePeriodSeconds=0`);
+    await allowed("admin", "DELETE", `${path}/theirs?gracePeriodSeconds=0`);
   });
 
   test("a controller writes apps of sets, and binds others", async (t) => {
@@ -367,6 +405,46 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     await allowed(agent, "POST", pods("default"), mirrorPod("shown", "node-a", { securityContext: {} }));
     await allowed("admin", "POST", pods("kube-system"), mirrorPod("old", "node-a"));
     await allowed(agent, "DELETE", `${pods("kube-system")}/old?gracePeriodSeconds=0`);
+  });
+
+  test("the Pod of an app that a drain moves has nothing but the default service account, and its app as an owner", async (t) => {
+    if (needsPolicy(t)) return;
+    const agent = agentUser("node-a");
+    const pods = "/api/v1/namespaces/nckubelet/pods";
+    const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", name: "web", uid: "1" };
+    const set = { ...app, kind: "NCAppSet", uid: "2", controller: true };
+    const account = { serviceAccountName: "default", automountServiceAccountToken: false };
+    const pod = (spec: object, ownerReferences: object[] = [set, app]) => {
+      const { metadata, ...rest } = mirrorPod("moves", "node-a", spec);
+      return {
+        ...rest,
+        metadata: { ...metadata, annotations: { "app.example.com/pod": "x" }, ownerReferences },
+      };
+    };
+    const is = async (why: RegExp, body: object) => await refused(why, agent, "POST", pods, body);
+    await is(/no token of it/, pod({ serviceAccountName: "default" }));
+    await is(/no service account but the default one/, pod({ ...account, serviceAccountName: "builder" }));
+    await is(/without volumes/, pod({ ...account, imagePullSecrets: [{ name: "registry" }] }));
+    await is(/of its own node/, pod({ ...account, nodeName: "node-b" }));
+    const unmarked = pod(account);
+    await is(/of its own node/, { ...unmarked, metadata: { ...unmarked.metadata, annotations: {} } });
+    for (
+      const owners of [
+        [],
+        [set],
+        [app],
+        [{ ...app, controller: true }, { ...set, controller: false }],
+        [set, app, { ...set, uid: "3", controller: false }],
+        [{ ...set, apiVersion: "apps/v1", kind: "ReplicaSet" }, app],
+        [{ ...set, blockOwnerDeletion: true }, app],
+      ]
+    ) {
+      await is(/as its controller/, pod(account, owners));
+    }
+    await allowed(agent, "POST", pods, pod(account));
+    await allowed(agent, "DELETE", `${pods}/moves?gracePeriodSeconds=0`);
+    await allowed(agent, "POST", pods, pod(account, [{ ...app, controller: true }]));
+    await allowed(agent, "DELETE", `${pods}/moves?gracePeriodSeconds=0`);
   });
 
   test("a node whose Lease would be that of another node's agent writes nothing", async (t) => {

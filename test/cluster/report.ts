@@ -19,6 +19,7 @@ const running: NCAppStatus = {
   phase: "Running",
   reason: "Running",
   message: "",
+  observedGeneration: 1,
   ready: true,
   restarts: 0,
   pid: 4711,

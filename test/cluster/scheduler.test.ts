@@ -10,7 +10,7 @@ import { group } from "../../src/api/names.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../src/api/types.ts";
 import { runCommandLine } from "../../src/cli/command-line.ts";
 import { pluginCommands } from "../../src/cli/plugin/plugin.ts";
-import { schedulerCommand } from "../../src/cli/commands/controller.ts";
+import { commands } from "../../src/cli/commands/commands.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import type { KubeClient, RequestReport } from "../../src/kube/client/client.ts";
 import { listAll } from "../../src/kube/watch/watch.ts";
@@ -432,7 +432,7 @@ describe(
         apiVersion: "v1",
         kind: "ResourceQuota",
         metadata: { name: "team" },
-        spec: { hard: { [`requests.${key("cpuPCT")}`]: "50" } },
+        spec: { hard: { [key("cpuPCT")]: "50" } },
       });
       await start();
       await addApp("plain");
@@ -451,7 +451,7 @@ describe(
       await waitFor("used is told", async () => {
         const path = resourcePath(resourceQuotas, { namespace: "default", name: "team" });
         const { status } = await admin.request<{ status?: { used?: Record<string, string> } }>({ path });
-        return status?.used?.[`requests.${key("cpuPCT")}`] === "12500m";
+        return status?.used?.[key("cpuPCT")] === "13";
       });
       await addApp("pinned", { cpuPCT: "45", nodeName: "node-a" });
       assert.match(
@@ -521,12 +521,8 @@ describe(
         columns: 0,
         signal: new AbortController().signal,
       };
-      const table = { scheduler: { summary: "", load: async () => schedulerCommand } };
-      const code = await runCommandLine(
-        ["scheduler", "--kubeconfig", kubeconfig, "--explain", "default/web"],
-        table,
-        io,
-      );
+      const args = ["scheduler", "--kubeconfig", kubeconfig, "--explain", "default/web"];
+      const code = await runCommandLine(args, commands, io);
       assert.equal(code, 0, text);
       assert.match(
         text,
@@ -535,7 +531,7 @@ describe(
       assert.match(text, /^node-a +yes +\d+\.\d/m);
       assert.match(text, /^node-b +no .*untolerated taint \{gpu: \}$/m);
       assert.equal(
-        await runCommandLine(["scheduler", "--kubeconfig", kubeconfig, "--explain", "none"], table, io),
+        await runCommandLine(["scheduler", "--kubeconfig", kubeconfig, "--explain", "none"], commands, io),
         1,
       );
       assert.match(text, /NCApp default\/none not found/);

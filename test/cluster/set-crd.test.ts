@@ -61,7 +61,7 @@ describe("the CRD of NCAppSets on a real API server", { skip: skipUnless("contro
     assert.match(stderr, /spec\.replicas.* should be less than or equal to 10000/);
     const { stdout } = await cluster.kubectl(["get", "ncas"]);
     assert.deepEqual(stdout.split("\n")[0]!.trim().split(/\s+/), [
-      ...["NAME", "DESIRED", "UPDATED", "READY", "FAILED", "REVISION", "AGE"],
+      ...["NAME", "DESIRED", "UPDATED", "READY", "COMPLETED", "FAILED", "REVISION", "AGE"],
     ]);
     const explained = (await cluster.kubectl(["explain", "ncappset.spec.update.maxUnavailable"])).stdout;
     assert.match(explained.replaceAll(/\s+/g, " "), /How many apps may be unavailable because of an update/);

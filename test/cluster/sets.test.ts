@@ -19,6 +19,7 @@ import { skipUnlessControllers } from "../harness/parts.ts";
 import { startHollowAgents } from "../hollow/hollow-agents.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
+import { behaveAsJob, testJobs } from "./jobs.ts";
 import { type RunningSets, SetsUser, startSets, watchReadiness } from "./running-sets.ts";
 import { startSchedulerCommand } from "./scheduler-command.ts";
 
@@ -43,7 +44,8 @@ describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout
       await startHollowAgents({
         nodes: hollowNodes,
         reach: () => ({ kubeconfig: cluster.kubeconfig }),
-        behave: ({ spec }) => spec.shellFile?.includes("bad") ? { exit: { code: 1, afterMs: 50 } } : {},
+        behave: (app) =>
+          behaveAsJob(app) ?? (app.spec.shellFile?.includes("bad") ? { exit: { code: 1, afterMs: 50 } } : {}),
       }),
     );
     sets = await startSets({ kubeconfig });
@@ -272,6 +274,20 @@ describe("NCAppSets on a real cluster", { skip: skipUnlessControllers(), timeout
     await remove("taken");
     await cluster.kubectl(["delete", "ncapp", "taken-hollow-3"]);
   });
+
+  testJobs(() => ({
+    cluster,
+    user,
+    kubeconfig,
+    nodes: hollowNodes,
+    async stopSets() {
+      await sets?.[Symbol.asyncDispose]();
+      sets = undefined;
+    },
+    async startSets() {
+      sets = await startSets({ kubeconfig });
+    },
+  }));
 
   test("kubectl scale changes the number of apps, and a change of caps keeps the processes of a real agent", async (t) => {
     const folder = tempFolder(t).path;

@@ -16,7 +16,7 @@ import { ncapps } from "../../src/kube/resources.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
 import { createApp } from "../harness/create-app.ts";
-import { installCRD } from "../harness/install-crd.ts";
+import { allowPods, installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
 import { tempFolder } from "../temp-folder.ts";
 import { waitFor } from "../wait-for.ts";
@@ -37,6 +37,7 @@ test(
       users: [...defaultUsers, ...nodes.map((node) => ({ name: agentUser(node), groups: [agentGroup] }))],
     });
     await installCRD(cluster);
+    await allowPods(cluster);
     const admin = await cluster.clientOf("admin");
     await using opened = new AsyncDisposableStack();
     const folder = opened.use(tempFolder()).path;
@@ -117,6 +118,15 @@ test(
     for (const { metadata } of left) {
       const story = stories.of(metadata.name).map(({ node, phase }) => `${node ?? "-"} ${phase}`);
       assert.ok(story.includes("node-1 Unknown"), story.join(", "));
+    }
+    if (cluster.has("selectable-fields")) {
+      for (const { metadata, spec } of moved) {
+        await waitFor(`the Pod ${metadata.name} shows the app on its new node`, async () => {
+          const path = `/api/v1/namespaces/default/pods/${metadata.name}`;
+          const pod = await cluster.find<{ spec: { nodeName?: string } }>(path);
+          return pod?.spec.nodeName === spec.nodeName;
+        });
+      }
     }
     const twice = nodesOf(moved);
     for (const { metadata } of left) twice[metadata.name]!.unshift("node-1");

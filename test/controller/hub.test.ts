@@ -27,8 +27,8 @@ test("the controllers of a process list and watch what they share once", async (
     );
     assert.deepEqual(listed.sort(), [
       ...["controllerrevisions", "leases", "limitranges", "ncapps", "ncappsets", "nodes"],
-      ...["priorityclasses", "resourcequotas"],
+      ...["poddisruptionbudgets", "priorityclasses", "resourcequotas"],
     ]);
-    assert.equal(states().length, 11);
+    assert.equal(states().length, 13);
   });
 });

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { X509Certificate } from "node:crypto";
 import { test } from "node:test";
 import { silentLogger } from "../../src/lib/log.ts";
-import { createHealthApp } from "../../src/controller/controller.ts";
-import { createControllerApp } from "../../src/controller/serve.ts";
+import { type AuthorizePath, createControllerApp, createHealthApp } from "../../src/controller/serve.ts";
+import { createCredentialTimes } from "../../src/server/credential-times.ts";
+import { server as pair } from "../kube/access/certificates.ts";
 import { testController } from "./test-controller.ts";
 
 const follower = (name: string, alive = true) => ({
@@ -12,15 +14,58 @@ const follower = (name: string, alive = true) => ({
   message: alive ? "watching" : "401 Unauthorized",
 });
 
-function createApp({ alive = true, ports = new Map<string, string>() } = {}) {
+function createApp(
+  { alive = true, ports = new Map(), authorize }: {
+    alive?: boolean;
+    ports?: Map<string, string>;
+    authorize?: AuthorizePath;
+  } = {},
+) {
   const scheduler = testController("scheduler", {
     followers: () => [follower("ncapps", alive)],
     metrics: async () => "first 1\n",
     status: () => ({ queues: { parked: 3 } }),
   });
-  const view = { version: "1.2.3", identity: "me", startedAt: new Date(0), ports };
-  return createControllerApp({ ...view, controllers: [scheduler], isLeading: () => true, log: silentLogger });
+  const credentials = createCredentialTimes();
+  credentials.note("listen-certificate", pair.cert);
+  const view = { version: "1.2.3", identity: "me", startedAt: new Date(0), ports, credentials };
+  const controllers = [scheduler];
+  return createControllerApp({ ...view, controllers, isLeading: () => true, log: silentLogger }, authorize);
 }
+
+test("with a check of tokens, only /healthz and /livez are open, and every other path asks for itself", async () => {
+  const asked: string[] = [];
+  const app = createApp({
+    authorize: async (token, path) => {
+      asked.push(path);
+      if (token === "down") return "unavailable";
+      return token === "monitor" ? path === "/metrics" ? "allowed" : "forbidden" : "unknown";
+    },
+  });
+  const get = async (path: string, token?: string) => {
+    const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+    return (await app.request(path, { headers })).status;
+  };
+  const paths = ["/healthz", "/livez", "/readyz", "/metrics", "/status", "/nowhere"];
+  const all = (token?: string) => Promise.all(paths.map((path) => get(path, token)));
+  assert.deepEqual(await all(), [200, 200, 401, 401, 401, 404]);
+  assert.deepEqual(asked, []);
+  assert.deepEqual(await all("stranger"), [200, 200, 401, 401, 401, 404]);
+  assert.deepEqual(await all("monitor"), [200, 200, 403, 200, 403, 404]);
+  assert.equal(await get("/metrics", "down"), 503);
+  const refused = await app.request("/status", { headers: { authorization: "Bearer monitor" } });
+  assert.match((await refused.json()).message, /^the token may not get \/status$/);
+});
+
+test("the metrics say when a credential expires", async () => {
+  const text = await (await createApp().request("/metrics")).text();
+  const [, seconds] =
+    /^nckubelet_credential_expiration_timestamp_seconds\{credential="listen-certificate"\} (\d+)$/m.exec(
+      text,
+    ) ??
+      [];
+  assert.equal(Number(seconds), Date.parse(new X509Certificate(pair.cert).validTo) / 1000, text);
+});
 
 test("/healthz and /livez do not depend on the API server, /readyz reports what is missing", async () => {
   const app = createApp({ alive: false });
@@ -44,7 +89,7 @@ test("a port that is not open fails /readyz and is in /status", async () => {
 });
 
 test("the health endpoint reports whether all is well, without details", async () => {
-  const [well, unwell] = [createApp(), createApp({ alive: false })].map(createHealthApp);
+  const [well, unwell] = [createApp(), createApp({ alive: false })].map((app) => createHealthApp(app));
   for (const path of ["/healthz", "/livez", "/readyz", "/readyz?verbose"]) {
     const answer = await well!.request(path);
     assert.deepEqual([answer.status, await answer.text()], [200, "ok"], path);

@@ -40,10 +40,14 @@ export type ControlPlaneOptions = {
    * then every 30 s.
    */
   prepare?: (cluster: Cluster) => Promise<void>;
+  /** Pods get service accounts, as elsewhere: needs `controllers`, which create them. */
+  serviceAccounts?: boolean;
   /** Starts kube-scheduler, which binds Pods. */
   podScheduler?: boolean;
   /** Users with a token, besides "admin". */
   users?: User[];
+  /** Lets kube-apiserver speak only to nodes with a certificate of its authority. */
+  checkNodes?: boolean;
   /** More flags for kube-apiserver. */
   apiServerFlags?: string[];
 };
@@ -111,6 +115,9 @@ async function startIn(
       ...await apiServerFlags(dir, authority, port, client),
       // What no test needs takes a quarter of the CPU time of a start; kube-scheduler 1.20 reads PodDisruptionBudgets, then beta.
       ...(podScheduler ? [] : ["--runtime-config=api/beta=false"]),
+      ...(options.checkNodes ? [`--kubelet-certificate-authority=${authority.certFile}`] : []),
+      // Without controllers nothing creates the service accounts that it would require.
+      ...(options.serviceAccounts ? [] : ["--disable-admission-plugins=ServiceAccount"]),
       ...(options.apiServerFlags ?? []),
     ],
     // Garbage collection takes a sixth of the CPU time of a start.
@@ -206,8 +213,6 @@ async function apiServerFlags(dir: string, authority: Certificate, port: number,
     "--service-account-issuer=https://kubernetes.default.svc",
     `--service-account-key-file=${signingKey}`,
     `--service-account-signing-key-file=${signingKey}`,
-    // No controller creates the service accounts that it would require.
-    "--disable-admission-plugins=ServiceAccount",
     `--cert-dir=${join(dir, "certs")}`,
     "--profiling=false",
     "--enable-priority-and-fairness=false",

@@ -4,8 +4,7 @@ import { writeFile } from "node:fs/promises";
 import process from "node:process";
 import type { Logger } from "../../src/lib/log.ts";
 import { silentLogger } from "../../src/lib/log.ts";
-import { installHelper } from "../../src/supervisor/launcher/helper.ts";
-import { type Launcher, openLauncher } from "../../src/supervisor/launcher/launcher.ts";
+import { installHelper, type Launcher, openLauncher } from "../../src/supervisor/launcher/launcher.ts";
 import { compiled, compileVariant, currentLauncher, sanitizers } from "../../tools/build/launcher.ts";
 import type { Architecture } from "../../tools/build/node-binary.ts";
 

@@ -65,7 +65,7 @@ export function createHollowRuns(behave: Behave = () => ({})): HollowRuns {
     leafOf: () => "",
     ensureCaps: capped,
     processes: async ({ runId }) => view(runId).processes,
-    terminate: nothing,
+    signal: nothing,
     kill: nothing,
     thaw: nothing,
     onEmpty: () => () => {},
@@ -90,7 +90,7 @@ export function createHollowRuns(behave: Behave = () => ({})): HollowRuns {
       runs.set(id, state);
       return {};
     },
-    runStopFile: nothing,
+    runStopFile: async () => ({}),
     terminate: async (_, { id }) => end(id, 143),
     kill: async (_, { id }) => end(id, 137),
     cleanUp: async (_, { id }) => remove(id),

@@ -165,6 +165,16 @@ for (const shell of shells) {
     );
   });
 
+  test(`${name}: systemctl and rc-service can reload the agent`, async () => {
+    await using machine = await createSandbox();
+    const unit = (await machine.call(shell, "write_systemd_unit")).stdout;
+    assert.match(unit, /^ExecReload=\/bin\/kill -HUP \$MAINPID$/m);
+    const words =
+      `write_openrc_script >${machine.dir}/init; . ${machine.dir}/init; echo "$extra_started_commands"
+      ebegin() { :; }; eend() { return "$1"; }; supervise-daemon() { echo "$*"; }; RC_SVCNAME=nckubelet; reload`;
+    assert.equal((await machine.call(["bash"], words)).stdout, "reload\nnckubelet --signal HUP\n");
+  });
+
   test(`${name}: the unit slows restarts down only if systemd supports it`, async () => {
     await using machine = await createSandbox();
     const unit = async (version: string) =>

@@ -93,7 +93,7 @@ for (const shell of shells) {
     assert.equal((await stat(join(etc, "kubeconfig"))).mode & 0o777, 0o600);
     assert.match(
       await readFile(join(etc, "kubeconfig"), "utf8"),
-      /^token abc\.def\n--server\nhttps:\/\/10\.0\.0\.1:6443\n$/,
+      /^token abc\.def\n--node-name\n\S+\n--server\nhttps:\/\/10\.0\.0\.1:6443\n$/,
     );
     assert.equal(
       await readFile(join(etc, "config.yaml"), "utf8"),

@@ -11,6 +11,7 @@ import { tempFolder } from "../temp-folder.ts";
 import { installScript } from "./sandbox.ts";
 
 test("two builds of a release are the same byte for byte, and its sums are right", async (t) => {
+  const { version } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8"));
   const dir = tempFolder(t).path;
   const executable = join(dir, "executable");
   await writeFile(executable, "the executable ".repeat(1000));
@@ -20,6 +21,7 @@ test("two builds of a release are the same byte for byte, and its sums are right
       executables: { amd64: executable, arm64: executable },
       output,
       sourceDate: 1_800_000_000,
+      libraries: async (arch) => [{ path: `lib/${arch}.so`, data: arch, mode: 0o755 }],
     });
     const names = (await readdir(output)).sort();
     return await Promise.all(
@@ -34,6 +36,9 @@ test("two builds of a release are the same byte for byte, and its sums are right
     "install.sh",
     "manifests-legacy.yaml",
     "manifests.yaml",
+    `nckubelet-chart-${version}.tgz`,
+    "nckubelet-image.tar",
+    "nckubelet-kustomize.tar.gz",
     "nckubelet-linux-amd64.gz",
     "nckubelet-linux-arm64.gz",
     "nckubelet.cdx.json",
@@ -44,7 +49,6 @@ test("two builds of a release are the same byte for byte, and its sums are right
   assert.equal(files.get("nckubelet-linux-amd64.gz")!.subarray(0, 8).toString("hex"), "1f8b080000000000");
   const sums = first.filter(([name]) => name !== "SHA256SUMS")
     .map(([name, content]) => `${createHash("sha256").update(content).digest("hex")}  ${name}\n`);
-  const { version } = JSON.parse(await readFile(join(checkout, "package.json"), "utf8"));
   assert.equal(
     String(files.get("SHA256SUMS")),
     `# nckubelet ${version} 2027-01-15T08:00:00Z\n${sums.join("")}`,

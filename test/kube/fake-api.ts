@@ -97,7 +97,7 @@ export class FakeApi {
 
   #answer(request: Asked): Stored {
     const { method, body } = request;
-    const path = request.path.replace(/\/status$/, "");
+    const path = request.path.replace(/\/(?:status|approval)$/, "");
     if (method === "POST") return this.#create(request);
     const object = this.get(path);
     if (!object && method === "GET") return this.#list(request);

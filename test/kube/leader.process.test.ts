@@ -5,37 +5,37 @@ import { lead, type LeaderOptions, type Leadership } from "../../src/kube/leader
 import { type Lease, renewed } from "../../src/kube/lease.ts";
 import { silentLogger } from "../../src/lib/log.ts";
 import { waitFor } from "../wait-for.ts";
-import { type Answer, json, refuse, withClient } from "./fake-server.ts";
+import { FakeApi } from "./fake-api.ts";
+import { withClient } from "./fake-server.ts";
 
-/** A server with one Lease that checks versions like the API server, and can fail on demand. */
+const path = "/apis/coordination.k8s.io/v1/namespaces/nckubelet/leases/nc-scheduler";
+
+/** A server with one Lease that can fail on demand. */
 function createLeaseServer(stored?: Lease) {
-  /** `unanswered`: set to 0, the next write is stored and not answered. */
+  const api = new FakeApi();
+  if (stored) api.put(path, stored);
   const state = {
-    lease: stored && versioned(stored, 1),
-    version: 1,
     broken: false,
-    writes: 0,
+    /** Set to 0, the next write is stored and not answered. */
     unanswered: 1,
+    get lease(): Lease | undefined {
+      return api.get(path);
+    },
+    set lease(lease) {
+      api.put(path, lease);
+    },
+    get writes() {
+      return api.asked.filter(({ method }) => method !== "GET").length;
+    },
   };
-  const answer: Answer = ({ method, body }, response) => {
-    if (state.broken) return refuse(response, 500, "InternalError", "broken");
-    const { lease } = state;
-    if (method === "GET") return lease ? json(response, lease) : refuse(response, 404, "NotFound", "none");
-    const sent: Lease = JSON.parse(body);
-    const sameVersion = sent.metadata?.resourceVersion === lease?.metadata?.resourceVersion;
-    if (method === "POST" ? lease !== undefined : !sameVersion) {
-      return refuse(response, 409, "Conflict", "changed");
-    }
-    state.writes++;
-    state.lease = versioned(sent, ++state.version);
-    if (state.unanswered === 0) return void state.unanswered++;
-    return json(response, state.lease);
+  api.intercept = ({ method, body }) => {
+    if (state.broken) return 500;
+    if (method === "GET" || state.unanswered > 0) return;
+    state.unanswered++;
+    api.put(path, body);
+    return new Promise(() => {});
   };
-  return { state, answer };
-}
-
-function versioned(lease: Lease, version: number): Lease {
-  return { ...lease, metadata: { ...lease.metadata, uid: "1", resourceVersion: `${version}` } };
+  return { state, answer: api.answer };
 }
 
 /** Long enough that no deadline passes by itself, even on a busy machine. */
@@ -72,12 +72,7 @@ function candidate(client: KubeClient, identity: string, more: Partial<LeaderOpt
 }
 
 const heldBy = (holder: string, seconds = 1): Lease =>
-  renewed({ metadata: { resourceVersion: "1" } } as Lease, {
-    namespace: "nckubelet",
-    name: "nc-scheduler",
-    holder,
-    seconds,
-  }, Date.now());
+  renewed(undefined, { namespace: "nckubelet", name: "nc-scheduler", holder, seconds }, Date.now());
 
 test("lead() creates the Lease, renews it, and releases it at the end", async () => {
   const { state, answer } = createLeaseServer();
@@ -125,7 +120,7 @@ test("a Lease that is renewed is never taken", async () => {
     // Three times as long as the Lease lasts.
     for (let round = 1; round <= 60; round++) {
       await waitFor("it looks again", () => seen() >= round);
-      state.lease = versioned(heldBy("other"), ++state.version);
+      state.lease = heldBy("other");
     }
     assert.equal(one.terms.length, 0);
     await one.stop();
@@ -152,7 +147,7 @@ test("a leader whose Lease was taken stops its work and does not take it back", 
   await withClient(answer, async (client) => {
     const one = candidate(client, "one");
     await waitFor("one leads", () => one.leads());
-    state.lease = versioned(heldBy("usurper", 3600), ++state.version);
+    state.lease = heldBy("usurper", 3600);
     await waitFor("it has stopped", () => one.terms[0]!.signal.aborted);
     assert.equal(state.lease.spec?.holderIdentity, "usurper");
     await one.stop();

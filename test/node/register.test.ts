@@ -53,6 +53,7 @@ test("syncOnce() creates the Node of a machine that has none, with all the field
     "kubernetes.io/os": "linux",
     "kubernetes.io/arch": "arm64",
     [label]: "true",
+    "node.kubernetes.io/exclude-from-external-load-balancers": "",
   });
   assert.deepEqual(spec?.taints, [{ key: label, effect: "NoSchedule" }]);
   assert.deepEqual(status?.capacity, { cpu: "4", memory: "8Gi", "ephemeral-storage": "100Gi", pods: "0" });
@@ -71,6 +72,41 @@ test("syncOnce() creates the Node of a machine that has none, with all the field
   assert.deepEqual(status?.conditions?.map(({ type, status }) => `${type}=${status}`), [
     ...["MemoryPressure=False", "DiskPressure=False", "PIDPressure=False", "Ready=True"],
   ]);
+  assert.equal(registration.node?.registered, true);
+});
+
+test("syncOnce() gives a new Node the labels and taints of the flags, again after it was deleted, and changes no others", async () => {
+  const { api, registration, node } = setUp();
+  const flags = {
+    labels: { zone: "a" },
+    taints: [{ key: "dedicated", value: "lab", effect: "NoExecute" as const }],
+  };
+  const both = () => [node().metadata?.labels?.zone, node().spec?.taints?.map(({ key }) => key)];
+  await registration.syncOnce({ ...picture, ...flags });
+  assert.deepEqual(both(), ["a", [label, "dedicated"]]);
+  api.touch(path, ({ metadata, spec }) => {
+    metadata.labels.zone = "b";
+    spec.taints = [];
+  });
+  await registration.syncOnce({ ...picture, ...flags });
+  assert.deepEqual(both(), ["b", []]);
+  api.objects.delete(path);
+  await registration.syncOnce({ ...picture, ...flags });
+  assert.deepEqual(both(), ["a", [label, "dedicated"]]);
+});
+
+test("syncOnce() names the version of its API server as the kubelet's, and its own as the runtime's", async () => {
+  const { registration, node } = setUp();
+  const info =
+    () => [node().status?.nodeInfo?.kubeletVersion, node().status?.nodeInfo?.containerRuntimeVersion];
+  for (const serverVersion of ["v1.36.4", "v1.36.4-eks-7f9249a", "v1.36.4+k3s1"]) {
+    await registration.syncOnce({ ...picture, serverVersion });
+    assert.deepEqual(info(), ["v1.36.4+nckubelet", "nckubelet://1.2.3"]);
+  }
+  for (const serverVersion of [undefined, "of unknown version"]) {
+    await registration.syncOnce({ ...picture, serverVersion });
+    assert.deepEqual(info(), ["v1.2.3+nckubelet", "nckubelet://1.2.3"]);
+  }
   assert.equal(registration.node?.registered, true);
 });
 
@@ -181,16 +217,6 @@ test("syncOnce() takes over a kubelet's Node with always, and touches none with 
   const never = setUp("never");
   await never.registration.syncOnce(picture);
   assert.deepEqual(never.api.takeAsked(), []);
-});
-
-test("syncOnce() recreates a Node that was deleted", async () => {
-  const { api, registration } = setUp();
-  await registration.syncOnce(picture);
-  const first = registration.node?.uid;
-  api.objects.clear();
-  await registration.syncOnce(picture);
-  assert.notEqual(registration.node?.uid, first);
-  assert.ok(api.get(path));
 });
 
 test("syncOnce() writes the hardware once it is known", async () => {

@@ -93,14 +93,32 @@ test("urgent keys go first, and never more than `maxInFlight` writes at a time",
   assert.equal(most().mostForAll, 2);
 });
 
-test("a key that is due later waits for its time", async () => {
-  const { clock, set, dueAt, written } = setUp();
-  dueAt.set("a", clock.now() + 5000);
-  set("a", 1);
+test("a key that is set again keeps its place, and one that became urgent moves", async () => {
+  const answer = Promise.withResolvers<void>();
+  const { set, routine, written } = setUp({ maxInFlight: 1, respond: () => answer.promise });
+  for (const key of ["a", "b", "c"]) routine.add(key);
+  for (const key of ["x", "a", "b", "c", "a"]) set(key, 1);
+  routine.delete("c");
+  set("c", 2);
+  answer.resolve();
+  await settled();
+  assert.deepEqual(written, ["x", "c", "a", "b"]);
+});
+
+test("keys that are due later wait for their time, with one timer for all", async () => {
+  const { clock, set, dueAt, routine, written } = setUp({ maxInFlight: 1 });
+  routine.add("usage");
+  for (const [key, ms] of [["usage", 5000], ["phase", 5000], ["last", 9000]] as const) {
+    dueAt.set(key, clock.now() + ms);
+    set(key, 1);
+  }
+  assert.equal(clock.timers, 1);
   await clock.advance(4999);
   assert.deepEqual(written, []);
   await clock.advance(1);
-  assert.deepEqual(written, ["a"]);
+  assert.deepEqual(written, ["phase", "usage"]);
+  await clock.advance(4000);
+  assert.equal(written.at(-1), "last");
 });
 
 test("a key that fails is retried after waits that grow, and holds up no other key", async () => {
@@ -165,6 +183,47 @@ test("when several keys fail, one write at a time goes out for all until one suc
     "warn tests fail; slowing down",
     "info tests succeed again",
   ]);
+});
+
+test("what fails for several keys is tried after waits that grow, which a success resets and an answer to others ends", async () => {
+  const { clock, set, written, writer, server } = setUp({ respond: noAnswer });
+  const pauses = async (seconds: number) => {
+    const found: number[] = [];
+    for (let second = 1, last = 0; second <= seconds; second++) {
+      const before = written.length;
+      await clock.advance(1000);
+      if (written.length > before) found.push(second - last), last = second;
+    }
+    return found;
+  };
+  for (const key of ["a", "b", "c"]) set(key, 1);
+  await settled();
+  assert.deepEqual(await pauses(80), [1, 2, 4, 8, 16, 20, 20]);
+  writer.serverAnswered();
+  await settled();
+  const asked = written.length;
+  writer.serverAnswered();
+  await clock.advance(999);
+  assert.equal(written.length, asked, "not within a second");
+  server.respond = () => Promise.resolve();
+  await clock.advance(60_000);
+  server.respond = noAnswer;
+  for (const key of ["a", "b", "c"]) set(key, 2);
+  await settled();
+  assert.deepEqual(await pauses(3), [1, 2]);
+  server.respond = () => Promise.resolve();
+  await clock.advance(60_000);
+  server.respond = noAnswer;
+  for (const key of ["a", "b"]) set(key, 3);
+  await settled();
+  server.respond = () => Promise.resolve();
+  set("c", 3);
+  await settled();
+  server.respond = noAnswer;
+  const count = written.length;
+  for (const key of ["d", "e"]) set(key, 1);
+  await settled();
+  assert.equal(written.length, count + 2, "failures count only while nothing succeeds");
 });
 
 test("serverAnswered() retries the keys that got no answer, not those that were refused", async () => {

@@ -123,3 +123,20 @@ test("a LimitRange default that was too high requeues apps when it is corrected 
     assert.deepEqual(tryAll().bound, [`default/${name}`]);
   }
 });
+
+test("an app that waits because of its skew is tried again when another domain gets an app", () => {
+  const { cluster, clock, apply, tryAll } = createScene(["a", "b"]);
+  for (const name of ["a", "b"]) cluster.applyNode(node(name, { labels: { zone: name } }));
+  const topologySpreadConstraints = [
+    { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" as const, labelSelector: {} },
+  ];
+  apply("first", { nodeName: "a", cpuPCT: 10 });
+  apply("second", { nodeName: "a", cpuPCT: 10 });
+  apply("large", { nodeName: "b", cpuPCT: 50 });
+  apply("waits", { cpuPCT: 60, topologySpreadConstraints });
+  assert.deepEqual(tryAll(), { tried: ["default/waits"], bound: [] });
+  clock.now += 20_000;
+  assert.deepEqual(tryAll().tried, []);
+  apply("small", { nodeName: "b", cpuPCT: 1 });
+  assert.deepEqual(tryAll().bound, ["default/waits"]);
+});

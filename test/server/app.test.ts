@@ -184,10 +184,10 @@ test("an action that is refused is answered with its code and message", async ()
   assert.deepEqual([code, reason, message], [409, "Conflict", "comes from manifests"]);
 });
 
-test("stop, start, restart, trigger and DELETE reach the app of the path", async () => {
+test("stop, start, restart, trigger, undo and DELETE reach the app of the path", async () => {
   const actions = recordActions();
   const app = serverWith({ actions });
-  for (const verb of ["stop", "start", "restart", "trigger"]) {
+  for (const verb of ["stop", "start", "restart", "trigger", "undo"]) {
     assert.equal((await app.request(`/apps/default/web/${verb}`, { method: "POST" })).status, 200);
   }
   assert.equal((await app.request("/apps/default/web", { method: "DELETE" })).status, 200);
@@ -196,6 +196,7 @@ test("stop, start, restart, trigger and DELETE reach the app of the path", async
     "start default/web",
     "restart default/web",
     "trigger default/web",
+    "undo default/web",
     "remove default/web",
   ]);
 });

@@ -67,7 +67,9 @@ export function viewWith(fields: Partial<AgentView> = {}): AgentView {
     checks: () => [{ name: "sync", ok: true, message: "1 s ago" }],
     nodeUsage: () => undefined,
     history: () => emptyHistory,
-    events: () => [],
+    events: async function* () {},
+    appHistory: async () => undefined,
+    lostHistory: () => 0,
     onChange: () => () => {},
     ...fields,
   };
@@ -90,7 +92,9 @@ export function recordActions(): AppActions & { asked: string[] } {
     restart: act("restart"),
     stop: act("stop"),
     start: act("start"),
+    reload: act("reload"),
     trigger: act("trigger"),
+    undo: act("undo"),
   };
 }
 

@@ -33,6 +33,8 @@ const promised = {
   nckubelet_app_start_duration_seconds: "histogram",
   nckubelet_api_requests_total: "counter",
   nckubelet_watch_restarts_total: "counter",
+  nckubelet_history_entries_lost_total: "counter",
+  nckubelet_credential_expiration_timestamp_seconds: "gauge",
   nckubelet_timers: "gauge",
   process_cpu_seconds_total: "counter",
   process_resident_memory_bytes: "gauge",

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { load } from "js-yaml";
 import { reasons } from "../../src/api/reasons.ts";
+import { createSchedulerMetrics } from "../../src/scheduler/metrics.ts";
 import { renderSetsMetrics } from "../../src/sets/metrics.ts";
 import type { AppSet } from "../../src/sets/types.ts";
 import { waitFor } from "../wait-for.ts";
@@ -72,8 +73,15 @@ async function servedNames(): Promise<Map<string, Set<string>>> {
   // An agent without an API server has made no requests.
   names.set("nckubelet_api_requests_total", new Set(["verb", "resource", "code"]));
   names.set("nckubelet_watch_restarts_total", new Set(["reason"]));
+  names.set("nckubelet_credential_expiration_timestamp_seconds", new Set(["credential"]));
+  for (const { name, labels } of await schedulerMetrics()) names.set(name, new Set(Object.keys(labels)));
   for (const { name, labels } of await setMetrics()) names.set(name, new Set(Object.keys(labels)));
   return names;
+}
+
+async function schedulerMetrics() {
+  const values = { leader: true, queues: { parked: 1 }, nodes: {}, apps: 1, namespacesOverQuota: 0 };
+  return parseMetrics(await createSchedulerMetrics().render(values)).samples;
 }
 
 /** What a controller with a set serves about it. */

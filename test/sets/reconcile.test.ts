@@ -171,3 +171,35 @@ test("the writes of a plan end when the server does not answer", async () => {
   await assert.rejects(run(), { status: undefined });
   assert.ok(api.asked.filter(isAppWrite).length <= 8);
 });
+
+test("a job is deleted after its time, and not if it was changed in the meantime", async () => {
+  const { api, clock, run, see, settle, takeReasons } = scene(["n0"], {
+    job: { parallelism: 1, ttlSecondsAfterFinished: 60 },
+    template: { metadata: { labels: { app: "web" } }, spec: { shellFile: "/a.sh", restartPolicy: "Never" } },
+  });
+  await settle();
+  const report = () => {
+    api.touch(appPath("n0"), (app) => {
+      const { generation: observedGeneration } = app.metadata;
+      app.status = { observedGeneration, phase: "Succeeded", restarts: 0, nodeName: "n0" };
+    });
+    see("apps");
+  };
+  report();
+  await settle();
+  assert.equal(api.get(appPath("n0")).spec.suspend, true);
+  assert.deepEqual(takeReasons().filter((reason) => reason === "CompletionsReached"), ["CompletionsReached"]);
+  report();
+  const { checkAt } = await run();
+  assert.equal(checkAt, clock.now + 60_000);
+  clock.now += 60_000;
+  api.touch(setPath, ({ metadata }) => metadata.annotations = { "app.example.com/retry": "1" });
+  await run();
+  assert.ok(api.get(setPath));
+  see("sets");
+  // There is nothing left to retry: it is complete again, and its time starts again.
+  await settle();
+  clock.now += 60_000;
+  await run();
+  assert.equal(api.objects.has(setPath), false);
+});

@@ -47,8 +47,12 @@ function running(
         receive(
           `replace ${apps.map(({ app, invalid }) => app.metadata.name + (invalid ? "!" : "")).join()}`,
         ),
-      upsert: ({ app, source, invalid }) =>
-        receive(`upsert ${app.metadata.name}${invalid ? "!" : ""} from ${source}`),
+      upsert: ({ app, source, invalid, editedBy }) =>
+        receive(
+          `upsert ${app.metadata.name}${invalid ? "!" : ""} from ${source}${
+            editedBy ? ` by ${editedBy}` : ""
+          }`,
+        ),
       remove: (key, uid) => receive(`remove ${key} ${uid}`),
       reportProblems: (problems) => receive(`problems ${problems.map(({ message }) => message).join("; ")}`),
     }, stop.signal);
@@ -63,6 +67,29 @@ function running(
     }
   });
 }
+
+test("the source names who changed the spec of an app last", limit, async () => {
+  const spec = { "f:spec": { "f:args": {} } };
+  const managedFields = [
+    { manager: "kubectl-create", time: "2026-01-01T00:00:00Z", fieldsV1: spec },
+    { manager: "kubectl-edit", time: "2026-01-02T00:00:00Z", fieldsV1: spec },
+    {
+      manager: "nckubelet",
+      time: "2026-01-04T00:00:00Z",
+      subresource: "status",
+      fieldsV1: { "f:status": {} },
+    },
+    { manager: "labeler", time: "2026-01-05T00:00:00Z", fieldsV1: { "f:metadata": {} } },
+    { manager: "kubectl-apply", time: "2026-01-01T12:00:00Z", fieldsV1: spec },
+  ];
+  const app = ncapp("b", "node-a", { resourceVersion: "11" });
+  const edited = { ...app, metadata: { ...app.metadata, managedFields } };
+  const server = apiServer({
+    lists: [lists([])],
+    watches: [(_, response) => accept(response, line("ADDED", edited))],
+  });
+  await running(server, ({ until }) => until("upsert b from api-server by kubectl-edit"));
+});
 
 test("the source passes on the apps of its node, and is ready once it has listed", limit, async () => {
   const server = apiServer({

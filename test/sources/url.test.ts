@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo, LookupFunction } from "node:net";
 import { test } from "node:test";
+import { createPulse, type Pulse } from "../../src/lib/pulse.ts";
 import type { LastKnown, SourceProblem } from "../../src/sources/source.ts";
 import { createUrlSource } from "../../src/sources/url.ts";
 import { ncapp } from "../builders.ts";
@@ -18,12 +19,14 @@ interface FollowOptions {
   /** As it stands in the URL. */
   credentials?: string;
   lookup?: LookupFunction;
+  periodMs?: number;
+  reloads?: Pulse;
 }
 
 /** A source that follows a server which answers as `answer` says now. */
 async function follow(
   first: RequestListener,
-  { lastKnown = [], credentials = "user:hunter2", lookup }: FollowOptions = {},
+  { lastKnown = [], credentials = "user:hunter2", lookup, periodMs = 5, reloads }: FollowOptions = {},
 ) {
   let answer = first;
   let asked = 0;
@@ -36,7 +39,8 @@ async function follow(
   const url = new URL(
     `http://${credentials}@127.0.0.1:${(server.address() as AddressInfo).port}/apps.yaml?token=hunter2`,
   );
-  const source = createUrlSource(url, { periodMs: 5, timeoutMs: 2000, lastKnown: () => lastKnown, lookup });
+  const options = { periodMs, timeoutMs: 2000, lastKnown: () => lastKnown, lookup, reloads };
+  const source = createUrlSource(url, options);
   const stop = new AbortController();
   let names: string[] | undefined;
   let problems: SourceProblem[] = [];
@@ -51,6 +55,8 @@ async function follow(
     names: () => names,
     problems: () => problems,
     see: (...wanted: string[]) => waitFor(`${wanted}`, () => names?.join() === wanted.join()),
+    /** Answers so from now on. */
+    setAnswer: (next: RequestListener) => void (answer = next),
     /** Answers so from now on, and waits until that was asked for twice: the first has been dealt with then. */
     async answerWith(next: RequestListener) {
       answer = next;
@@ -246,4 +252,18 @@ test("an app that is taken out of the text stops, whatever objects of other kind
   await seen.see("one");
   assert.deepEqual(seen.problems(), []);
   assert.equal(seen.source.health().message, "1 app read, 1 object of other kinds ignored");
+});
+
+test("a reload asks at once", async () => {
+  const reloads = createPulse();
+  await using seen = await follow((_, response) => void response.end(manifest("old")), {
+    periodMs: 3_600_000,
+    reloads,
+  });
+  await seen.see("old");
+  for (const name of ["new", "newer"]) {
+    seen.setAnswer((_, response) => void response.end(manifest(name)));
+    reloads.beat();
+    await seen.see(name);
+  }
 });

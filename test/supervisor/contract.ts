@@ -11,18 +11,14 @@ import process from "node:process";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../src/api/types.ts";
 import type { Confinement } from "../../src/supervisor/confinement/confinement.ts";
-import {
-  closeInheritedDescriptors,
-  inheritedDescriptors,
-} from "../../src/cli/commands/inherited-descriptors.ts";
-import { execInRun } from "../../src/supervisor/run/run.ts";
-import { readRunContext } from "../../src/supervisor/run/run-context.ts";
+import { execInRun, readRunContext } from "../../src/supervisor/run/run.ts";
 import { recordPath, runFolder } from "../../src/supervisor/layout.ts";
-import { encodeRecord } from "../../src/supervisor/records/record-store.ts";
+import { encodeRecord } from "../../src/supervisor/records/records.ts";
+import { statusOf } from "../../src/supervisor/status.ts";
+import type { AppRecord } from "../../src/supervisor/types.ts";
 import { waitFor } from "../wait-for.ts";
 import { createTestNode, type TestNode } from "./test-node.ts";
 
-closeInheritedDescriptors();
 const forever = "#!/bin/sh\necho up\nwhile :; do sleep 1; done\n";
 
 /** Registers the tests of the contract. */
@@ -50,9 +46,8 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     const descriptors = /^fds:(.*)$/m.exec(log)?.[1]?.split(" ").map((path) =>
       Number(path.slice("/proc/self/fd/".length))
     );
-    // The shell has the third one for its own look at the folder. Deno cannot close what it was started with.
-    const allowed = [0, 1, 2, 3, ...inheritedDescriptors()];
-    assert.deepEqual(descriptors?.filter((descriptor) => !allowed.includes(descriptor)), []);
+    // The shell has the third one for its own look at the folder.
+    assert.deepEqual(descriptors?.filter((descriptor) => ![0, 1, 2, 3].includes(descriptor)), []);
     const names = log.split("\n").flatMap((line) => /^([A-Z_]+)=/.exec(line)?.[1] ?? []).sort();
     const expected =
       "HOME LANG LOGNAME NCAPP_NAME NCAPP_NAMESPACE NCAPP_RUN NCAPP_UID NODE_NAME PATH TEXT USER".split(" ");
@@ -85,8 +80,34 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     node.supervisor.tick();
     await node.reach("daemon", "Running");
     process.kill(pid, "SIGKILL");
-    const { lastExit } = await node.reach("daemon", "Succeeded");
-    assert.equal(lastExit?.code, 0);
+    const { lastExit } = await node.reach("daemon", "Failed");
+    assert.deepEqual([lastExit?.code, lastExit?.signal, lastExit?.reason], [137, "SIGKILL", "Error"]);
+  });
+
+  test("a daemon that ends by itself with 0 has completed, after any number of forks", async () => {
+    await using node = await createNode();
+    const gate = join(node.folder, "gate");
+    const wait = `until [ -e ${gate} ]; do sleep 0.1; done`;
+    const shellFile = await node.script(
+      "forks.sh",
+      `#!/bin/sh\n(setsid sh -c "(${wait}) & exit 0" &)\nexit 0\n`,
+    );
+    await node.assign("forks", { shellFile, restartPolicy: "OnFailure" });
+    await node.reach("forks", "Running", ({ run }) => run?.survivor !== undefined);
+    await writeFile(gate, "");
+    const { lastExit } = await node.reach("forks", "Succeeded");
+    assert.deepEqual([lastExit?.code, lastExit?.reason], [0, "Completed"]);
+  });
+
+  test("a daemon whose launcher was killed ends with a status that nobody knows, not with 0", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("daemon.sh", "#!/bin/sh\nsetsid sleep 300 &\nexit 0\n");
+    await node.assign("daemon", { shellFile, restartPolicy: "Never" });
+    const { run } = await node.reach("daemon", "Running", ({ run }) => run?.survivor !== undefined);
+    process.kill(run!.launcher!.pid, "SIGKILL");
+    process.kill(run!.survivor!, "SIGKILL");
+    const { lastExit } = await node.reach("daemon", "Failed");
+    assert.deepEqual([lastExit?.code, lastExit?.reason], [undefined, "Lost"]);
   });
 
   test("a script that fails and leaves children is failed, and the children are ended", async () => {
@@ -188,19 +209,135 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     assert.deepEqual(await readdir(node.layout.privateDir), []);
   });
 
-  test("a stop file is run inside of the app before SIGTERM", async () => {
+  /** A script that says which signals it gets; only SIGTERM, or the file `go`, ends it. */
+  const listener = (folder: string) =>
+    `#!/bin/sh
+for name in HUP QUIT USR1; do trap "echo got $name" $name; done
+trap 'echo got TERM; exit 0' TERM
+echo up
+while [ ! -e ${folder}/go ]; do sleep 0.05; done
+echo ended by itself
+`;
+  /** Its log, without what shells say about their children. */
+  const saidBy = async (node: TestNode, name: string) =>
+    (await node.log(name)).replaceAll("Terminated\n", "");
+
+  test("a stop file is run inside of the app; one that succeeds leaves the app time to end before the signal", async () => {
     await using node = await createNode();
-    const shellFile = await node.script(
-      "server.sh",
-      "#!/bin/sh\ntrap 'echo got term; exit 0' TERM\necho up\nwhile :; do sleep 0.1; done\n",
+    const shellFile = await node.script("server.sh", listener(node.folder));
+    const stopFile = await node.script(
+      "stop.sh",
+      `#!/bin/sh\necho "stopping $NCAPP_NAME"\n: >${node.folder}/go\n`,
     );
-    const said = join(node.folder, "said");
-    const stopFile = await node.script("stop.sh", `#!/bin/sh\necho "stopping $NCAPP_NAME" >${said}\n`);
-    await node.assign("server", { shellFile, stopFile });
+    await node.assign("server", { shellFile, stopFile, terminationGracePeriodSeconds: 600 });
     await node.logHas("server", "up");
-    node.supervisor.withdraw("default/server");
-    await node.gone("server");
-    assert.equal(await readFile(said, "utf8"), "stopping server\n");
+    await node.supervisor.order("default/server", "stop");
+    const { lastExit } = await node.reach("server", "Stopped");
+    assert.deepEqual([lastExit?.reason, lastExit?.code, lastExit?.message], ["Stopped", 0, ""]);
+    assert.equal(await node.log("server"), "up\nstopping server\nended by itself\n");
+  });
+
+  test("an app that does not end after its stop file gets the signal within the grace period", async () => {
+    await using node = await createNode();
+    const shellFile = await node.script("server.sh", listener(node.folder));
+    const stopFile = await node.script("stop.sh", "#!/bin/sh\necho stopping\n");
+    await node.assign("server", { shellFile, stopFile, terminationGracePeriodSeconds: 5 });
+    await node.logHas("server", "up");
+    await node.supervisor.order("default/server", "stop");
+    assert.equal((await node.reach("server", "Stopped")).lastExit?.code, 0);
+    assert.equal(await saidBy(node, "server"), "up\nstopping\ngot TERM\n");
+  });
+
+  const failing: [what: string, script: string | undefined, graceSeconds: number, problem: RegExp][] = [
+    ["is missing", undefined, 600, /no such file on this node$/],
+    ["fails", "#!/bin/sh\nexit 3\n", 600, /ended with status 3$/],
+    ["has no interpreter", "#!/no/interpreter\n", 600, /there is no "\/no\/interpreter" on this node$/],
+    ["hangs", "#!/bin/sh\nsleep 600\n", 3, /did not end in 2\.\d s and was killed$/],
+  ];
+  for (const [what, text, terminationGracePeriodSeconds, problem] of failing) {
+    test(`a stop file that ${what} is an event and in the last exit, and the signal follows it at once`, async () => {
+      await using node = await createNode();
+      const shellFile = await node.script("server.sh", listener(node.folder));
+      const stopFile = text === undefined ? "/no/stop.sh" : await node.script("stop.sh", text);
+      const events: string[] = [];
+      node.supervisor.listen({
+        changed: () => {},
+        event: (_app, { reason, message }) => reason === "StopFileFailed" && events.push(message),
+        forgotten: () => {},
+      });
+      await node.assign("server", { shellFile, stopFile, terminationGracePeriodSeconds });
+      await node.logHas("server", "up");
+      await node.supervisor.order("default/server", "stop");
+      const { lastExit } = await node.reach("server", "Stopped");
+      assert.match(lastExit?.message ?? "", problem);
+      assert.deepEqual(events, [`${lastExit?.message}; SIGTERM follows`]);
+      assert.ok(events[0]?.startsWith(`spec.stopFile: ${JSON.stringify(stopFile)}`), `${events[0]}`);
+      assert.deepEqual([lastExit?.code, await saidBy(node, "server")], [0, "up\ngot TERM\n"]);
+    });
+  }
+
+  test("stopSignal and stopTarget apply live: the main process alone gets the signal, or all do", async () => {
+    for (const stopTarget of ["Main", "All"] as const) {
+      await using node = await createNode();
+      const child =
+        "#!/bin/sh\ntrap 'echo child got QUIT' QUIT\necho child up\nwhile :; do sleep 0.05; done\n";
+      const main = `#!/bin/sh
+trap 'echo main got QUIT; kill -9 $child; exit 0' QUIT
+${await node.script("child.sh", child)} & child=$!
+echo main up
+while :; do sleep 0.05; done
+`;
+      const shellFile = await node.script("main.sh", main);
+      await node.assign("app", { shellFile });
+      const { run } = await node.reach("app", "Running");
+      await waitFor(
+        "both are up",
+        async () => /child up/.test(await node.log("app")) && /main up/.test(await node.log("app")),
+      );
+      const spec: NCAppSpec = { shellFile, stopSignal: "SIGQUIT", stopTarget };
+      await node.assign("app", { ...spec, terminationGracePeriodSeconds: 600 });
+      await waitFor("the new spec", () => node.record("app").app.spec.stopSignal === "SIGQUIT");
+      assert.equal(node.record("app").run?.id, run?.id);
+      await node.supervisor.order("default/app", "stop");
+      const { lastExit } = await node.reach("app", "Stopped");
+      assert.deepEqual([lastExit?.reason, lastExit?.code], ["Stopped", 0]);
+      const log = await node.log("app");
+      assert.match(log, /main got QUIT/);
+      if (stopTarget === "Main") assert.doesNotMatch(log, /child got/);
+    }
+  });
+
+  test("stopTarget Main signals what the script left behind, once the script has ended", async () => {
+    await using node = await createNode();
+    const daemon = await node.script("daemon.sh", listener(node.folder));
+    const shellFile = await node.script("start.sh", `#!/bin/sh\n${daemon} &\n`);
+    await node.assign("app", { shellFile, stopTarget: "Main", terminationGracePeriodSeconds: 600 });
+    await node.reach("app", "Running", ({ run }) => run?.survivor !== undefined);
+    await node.logHas("app", "up");
+    await node.supervisor.order("default/app", "stop");
+    await node.reach("app", "Stopped");
+    assert.equal(await saidBy(node, "app"), "up\ngot TERM\n");
+  });
+
+  test("$NCAPP_PID of exec probes and stop files is the main process: the script, then what it left behind", async () => {
+    await using node = await createNode();
+    const [probed, stopped, go] = ["probed", "stopped", "go"].map((name) => join(node.folder, name));
+    const daemon = "#!/bin/sh\nsleep 600 & echo $!\n" + `while [ ! -e ${go} ]; do sleep 0.05; done\n`;
+    const command = ["sh", "-c", `echo $NCAPP_PID >${probed}`];
+    await node.assign("app", {
+      shellFile: await node.script("daemon.sh", daemon),
+      stopFile: await node.script("stop.sh", `#!/bin/sh\necho $NCAPP_PID >${stopped}\n`),
+      livenessProbe: { exec: { command }, periodSeconds: 1, timeoutSeconds: 30 },
+    });
+    const pidIn = async (path = "") => Number(await readFile(path, "utf8").catch(() => ""));
+    const main = (await node.reach("app", "Running", ({ run }) => run?.main !== undefined)).run?.main?.pid;
+    await waitFor("the script's process", async () => await pidIn(probed) === main);
+    await writeFile(go!, "");
+    const child = Number((await node.logHas("app", "\n")).trim());
+    await waitFor("the daemon's process", async () => await pidIn(probed) === child);
+    node.supervisor.withdraw("default/app");
+    await node.gone("app");
+    assert.equal(await pidIn(stopped), child);
   });
 
   test("a new agent finds the same process, and no restart happened", async () => {
@@ -396,7 +533,7 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     process.kill(left!.survivor!, "SIGKILL");
     await waitFor("a look finds that it has ended", () => {
       node.supervisor.tick();
-      return node.record("visited").phase === "Succeeded";
+      return node.record("visited").phase === "Failed";
     });
     assert.equal((await session).signal, "SIGKILL");
     await node.liveRuns(0);
@@ -434,13 +571,45 @@ export function supervisorContract(makeConfinement: () => Promise<Confinement>):
     await writeFile(serving, "");
     await node.reach("probed", "Running", ({ run }) => run?.ready === true);
     await rm(healthy);
-    const waiting = await node.reach("probed", "BackOff");
-    assert.equal(waiting.lastExit?.reason, "ProbeFailed");
-    assert.match(waiting.lastExit?.message ?? "", /^Liveness probe failed: .*healthy is missing/);
+    await waitFor("the probe to end the run", () => node.record("probed").lastExit);
     await writeFile(healthy, "");
     const second = await node.reach("probed", "Running");
+    assert.equal(second.lastExit?.reason, "ProbeFailed");
+    assert.match(second.lastExit?.message ?? "", /^Liveness probe failed: .*healthy is missing/);
     assert.notEqual(second.run?.id, first.run?.id);
     assert.equal(second.restarts, 1);
+  });
+
+  test("an exec probe that cannot run neither restarts an app nor makes it unready; the Ready condition says why", async () => {
+    await using node = await createNode();
+    const script = await node.script("app.sh", forever);
+    const events: string[] = [];
+    node.supervisor.listen({
+      changed: () => {},
+      event: (_app, { reason, message }) => reason === "Unhealthy" && events.push(message),
+      forgotten: () => {},
+    });
+    const timing = { periodSeconds: 1, timeoutSeconds: 30, failureThreshold: 1 };
+    const broken = { exec: { command: ["true --or false"] }, ...timing };
+    const spec = { shellFile: script, readinessProbe: { exec: { command: ["true"] }, ...timing } };
+    await node.assign("probed", spec);
+    const first = await node.reach("probed", "Running", ({ run }) => run?.ready === true);
+    await node.assign("probed", { ...spec, livenessProbe: broken, readinessProbe: broken });
+    const hasErrors = ({ run }: AppRecord) =>
+      run?.probeErrors?.liveness !== undefined && run.probeErrors.readiness !== undefined;
+    const record = await node.reach("probed", "Running", hasErrors);
+    assert.deepEqual([record.run?.id, record.run?.ready, record.restarts], [first.run?.id, true, 0]);
+    const ready = statusOf({ record }).conditions?.find(({ type }) => type === "Ready");
+    assert.equal(ready?.status, "True");
+    const why =
+      'probe errored: cannot execute true --or false: not found; each word .*: \\["true","--or","false"\\]';
+    assert.match(ready?.message ?? "", new RegExp(`Liveness ${why}.*; Readiness ${why}`));
+    assert.deepEqual(events.map((message) => message.slice(0, 8)).sort(), ["Liveness", "Readines"]);
+    assert.equal(node.supervisor.get("default/probed")?.probeFailures, undefined);
+    await node.assign("probed", spec);
+    await node.reach("probed", "Running", ({ run }) => run?.probeErrors?.readiness === undefined);
+    const healed = statusOf({ record: node.record("probed") }).conditions;
+    assert.equal(healed?.find(({ type }) => type === "Ready")?.message, "");
   });
 
   const ok = (spec: NCAppSpec) => (folder: string) => ({ shellFile: `${folder}/ok.sh`, ...spec });

@@ -2,7 +2,7 @@
 import { applyDefaults } from "../../src/api/validate/validate.ts";
 import type { NCApp, NCAppSpec } from "../../src/api/types.ts";
 import type { AppRecord, KillCounts, Run, RunnableApp, RunView } from "../../src/supervisor/types.ts";
-import { runHash } from "../../src/supervisor/decide/decide.ts";
+import { revisionOf, runHash } from "../../src/supervisor/decide/decide.ts";
 import { ncapp } from "../builders.ts";
 
 export const start = 1_800_000_000_000;
@@ -14,6 +14,7 @@ export function appWith(spec: NCAppSpec = {}, metadata?: Partial<NCApp["metadata
   };
 }
 
+/** The record of an app whose version is good, so that nothing is on trial. */
 export function recordWith(fields: Partial<AppRecord> = {}): AppRecord {
   const app = fields.app ?? appWith();
   return {
@@ -25,6 +26,7 @@ export function recordWith(fields: Partial<AppRecord> = {}): AppRecord {
     restarts: 0,
     failures: 0,
     oomKills: 0,
+    good: { revision: revisionOf(app), spec: app.spec, at: start },
     ...fields,
   };
 }

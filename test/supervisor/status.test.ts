@@ -45,14 +45,21 @@ test("a run whose script has ended shows a process that lives", () => {
   assert.equal(statusOf({ record }).pid, 102);
 });
 
-test("an invalid edit is in the message and the generation; phase, readiness and its condition are as before", () => {
+test("an invalid edit is in the message, the generation and a condition; phase, readiness and its condition are as before", () => {
   const app = appWith();
   app.metadata.generation = 2;
   const record = recordWith({ app, phase: "Running", reason: "Running", run: runOf(app) });
   const before = statusOf({ record });
   const status = statusOf({ record: { ...record, invalidEdit: "spec.cpuPCT: 200" } });
   const message = "InvalidSpec: spec.cpuPCT: 200; the last valid spec stays in force";
-  assert.deepEqual(status, { ...before, message });
+  const stalled = {
+    type: "Stalled",
+    status: "True",
+    reason: "InvalidSpec",
+    message: message.slice("InvalidSpec: ".length),
+    observedGeneration: 2,
+  } as const;
+  assert.deepEqual(status, { ...before, message, conditions: [...before.conditions ?? [], stalled] });
   assert.equal(status.observedGeneration, 2);
   const waiting = recordWith({ message: "spec.suspend is true", invalidEdit: "spec.cpuPCT: 200" });
   assert.equal(statusOf({ record: waiting }).message, `spec.suspend is true; ${message}`);
@@ -92,13 +99,13 @@ test("an app without caps says what its node cannot do without cgroups", () => {
 
 test("a condition keeps the time of its last change", () => {
   const unready = statusOf({ record: recordWith({ phase: "Starting" }) });
-  const ready = statusOf({ record: recordWith({ phase: "Running" }) });
+  const ready = statusOf({ record: recordWith({ phase: "Running", run: runOf(appWith()) }) });
   const first = withTransitions(unready, undefined, 1000);
   const same = withTransitions(unready, first.conditions, 9000);
   const changed = withTransitions(ready, same.conditions, 9000);
   const corrected = withTransitions(ready, changed.conditions, 5000);
   const times = (status: typeof first) =>
-    status.conditions?.map(({ lastTransitionTime }) => lastTransitionTime);
+    status.conditions?.slice(0, 2).map(({ lastTransitionTime }) => lastTransitionTime);
   assert.deepEqual(times(same), ["1970-01-01T00:00:01Z", "1970-01-01T00:00:01Z"]);
   assert.deepEqual(times(changed), ["1970-01-01T00:00:01Z", "1970-01-01T00:00:09Z"]);
   // The clock was set back.

@@ -16,7 +16,7 @@ import {
   createMarkerConfinement,
 } from "../../src/supervisor/confinement/confinement.ts";
 import { openTestLauncher } from "../harness/launcher.ts";
-import { readMarks } from "../../src/supervisor/run/launcher-marks.ts";
+import { readMarks } from "../../src/supervisor/run/run.ts";
 import { UnansweredError } from "../../src/supervisor/types.ts";
 import { listLog } from "./logs/log-files.ts";
 import { createTestNode } from "./test-node.ts";

@@ -95,7 +95,7 @@ export async function createTestNode(
       also: (record: AppRecord) => boolean = () => true,
     ): Promise<AppRecord> {
       return await waitFor(
-        `${name} ${phase}, it is ${JSON.stringify(node.supervisor.get(`default/${name}`)?.record)}`,
+        () => `${name} ${phase}, it is ${JSON.stringify(node.supervisor.get(`default/${name}`)?.record)}`,
         () => {
           const record = node.supervisor.get(`default/${name}`)?.record;
           if (record?.run) {

@@ -68,6 +68,7 @@ test("two files with one name: the first wins, both are named, and the other tak
       message: `default/web is defined by manifests (/etc/a.yaml) and by manifests (/etc/${file}.yaml): ` +
         "the first one wins",
       origin: `/etc/${file}.yaml`,
+      ignored: "default/web",
     })),
   );
   sink.replace([from("b"), from("c")]);

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
-import { checkImports, checkRooms } from "../../tools/check/import-rules.ts";
+import { checkImports, checkRooms, checkUses } from "../../tools/check/import-rules.ts";
 import { checkout } from "../../tools/checkout.ts";
 import { readImports } from "../../tools/import-graph.ts";
 import { tempFolder } from "../temp-folder.ts";
@@ -97,6 +97,26 @@ test("checkImports() lets rooms reach each other through their main files only",
     'src/server/routes/logs.ts imports "../../supervisor/logs/reader.ts": it belongs to another room; use what src/supervisor/logs/logs.ts exports',
     'src/cli/doctor/doctor.ts imports "../../../cgroups/mounts.ts": it belongs to another room; use what cgroups/mod.ts exports',
   ]);
+});
+
+test("checkUses() lets only the tests of a room, and fuzz targets, reach inside it", () => {
+  const inside = ["../../../src/supervisor/logs/reader.ts", "../../../cgroups/mounts.ts"];
+  const users = [
+    "test/supervisor/logs/reader.test.ts",
+    "test/fuzz/targets/logs.ts",
+    "test/cgroups/locate/a.ts",
+  ];
+  assert.deepEqual(
+    checkUses(new Map(users.map((file, at) => [file, inside.slice(at === 2 ? 1 : 0, at + 1)]))),
+    [],
+  );
+  assert.deepEqual(
+    checkUses(new Map([["test/server/routes/logs.test.ts", ["../../../src/lib/a.ts", ...inside]]])),
+    [
+      'test/server/routes/logs.test.ts imports "../../../src/supervisor/logs/reader.ts": it belongs to a room; use what src/supervisor/logs/logs.ts exports',
+      'test/server/routes/logs.test.ts imports "../../../cgroups/mounts.ts": it belongs to a room; use what cgroups/mod.ts exports',
+    ],
+  );
 });
 
 test("checkImports() names a cycle with its whole path, once", () => {

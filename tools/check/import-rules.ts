@@ -1,6 +1,6 @@
 /**
  * Checks which file may import which, and how large rooms are; pure functions that return complaints. Imports run one way:
- * main → cli → agent → controller → sync, server, scheduler, sets → sources, supervisor, report, node → kube, api, cgroups → lib. lint-plugin.ts
+ * main → cli → agent → controller → sync, server, scheduler, sets, identities → sources, supervisor, report, node → kube, api, cgroups → lib. lint-plugin.ts
  * checks what a file uses of Node and Deno.
  */
 import { basename, dirname, join } from "node:path/posix";
@@ -11,7 +11,7 @@ const layers = [
   ["src/cli"],
   ["src/agent"],
   ["src/controller"],
-  ["src/sync", "src/server", "src/scheduler", "src/sets"],
+  ["src/sync", "src/server", "src/scheduler", "src/sets", "src/identities"],
   ["src/sources", "src/supervisor", "src/report", "src/node"],
   ["src/kube", "src/api", "cgroups"],
   ["src/lib"],
@@ -24,8 +24,12 @@ const layers = [
 const pastMainFiles: Record<string, string[]> = {
   // Loaded lazily, on first use; the main files of their rooms are always loaded.
   "src/agent/open-listeners.ts": ["src/server/listen/token-file.ts", "src/server/listen/token-review.ts"],
+  "src/agent/kubelet/own-certificate.ts": ["src/server/listen/self-signed.ts"],
   "src/agent/kubelet/open-kubelet.ts": [
     "src/server/listen/client-authority.ts",
+    "src/server/listen/token-review.ts",
+  ],
+  "src/controller/open-listeners.ts": [
     "src/server/listen/self-signed.ts",
     "src/server/listen/token-review.ts",
   ],
@@ -59,6 +63,26 @@ export function checkRooms(lines: Map<string, number>): string[] {
         } lines, fewer than ${minLines}: move them to the file that uses them`
       ),
   ];
+}
+
+/**
+ * Reports tests, tools and benchmarks that reach inside a room, so that a room can be changed without them. Only the tests of the room
+ * itself do, in the folder of test/ that mirrors it, and fuzz targets, which feed its parsers.
+ */
+export function checkUses(imports: Map<string, string[]>): string[] {
+  return [...imports].flatMap(([file, names]) =>
+    names.filter((name) => name.startsWith(".")).flatMap((name) => {
+      const target = join(dirname(file), name);
+      const main = /^(?:src|cgroups)\//.test(target) ? mainFileOf(target) : undefined;
+      if (main === undefined || target === main || file.startsWith("test/fuzz/")) return [];
+      if (file.startsWith(`test/${ownTests(target)}/`)) return [];
+      return [`${file} imports ${JSON.stringify(name)}: it belongs to a room; use what ${main} exports`];
+    })
+  );
+}
+
+function ownTests(target: string): string {
+  return target.startsWith("cgroups/") ? "cgroups" : target.split("/").slice(1, 3).join("/");
 }
 
 /** Reports imports that break the rules; `imports` has the imports of each file (a path relative to the checkout). */

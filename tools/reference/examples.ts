@@ -12,6 +12,7 @@ export const exampleSpecs: readonly NCAppSpec[] = [
       { name: "REGION", valueFrom: { configMapKeyRef: { name: "site", key: "region", optional: true } } },
       { name: "NODE", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } },
     ],
+    envFile: "-/etc/default/web",
     workingDir: "/srv/web",
     runAsUser: "www-data",
     runAsGroup: "www-data",
@@ -24,6 +25,10 @@ export const exampleSpecs: readonly NCAppSpec[] = [
     maxBackoffSeconds: 120,
     terminationGracePeriodSeconds: 60,
     stopFile: "/opt/web/stop.sh",
+    stopSignal: "SIGQUIT",
+    stopTarget: "Main",
+    update: { minReadySeconds: 30, progressDeadlineSeconds: 300, onFailure: "Rollback" },
+    reloadSignal: "SIGHUP",
     livenessProbe: {
       exec: { command: ["/opt/web/check.sh", "--fast"] },
       initialDelaySeconds: 10,
@@ -66,7 +71,26 @@ export const exampleSpecs: readonly NCAppSpec[] = [
           preference: { matchExpressions: [{ key: "disk", operator: "Exists" }] },
         }],
       },
+      appAntiAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: [{
+          topologyKey: "kubernetes.io/hostname",
+          labelSelector: { matchLabels: { app: "db" } },
+        }],
+        preferredDuringSchedulingIgnoredDuringExecution: [{
+          weight: 50,
+          appAffinityTerm: {
+            topologyKey: "topology.kubernetes.io/zone",
+            labelSelector: { matchExpressions: [{ key: "app", operator: "In", values: ["web"] }] },
+          },
+        }],
+      },
     },
+    topologySpreadConstraints: [{
+      maxSkew: 1,
+      topologyKey: "topology.kubernetes.io/zone",
+      whenUnsatisfiable: "DoNotSchedule",
+      labelSelector: { matchLabels: { app: "web" } },
+    }],
     tolerations: [{
       key: "site",
       operator: "Equal",
@@ -81,6 +105,10 @@ export const exampleSpecs: readonly NCAppSpec[] = [
     schedule: "30 2 * * *",
     timeZone: "Europe/Berlin",
     concurrencyPolicy: "Replace",
+    activeDeadlineSeconds: 3600,
+    reloadCommand: ["/opt/web/reload.sh", "--quiet"],
+    successfulRunsHistoryLimit: 3,
+    failedRunsHistoryLimit: 5,
   },
 ];
 
@@ -115,4 +143,20 @@ const exampleSetSpec: NCAppSetSpec = {
 export const exampleSetSpecs: readonly NCAppSetSpec[] = [
   exampleSetSpec,
   { ...exampleSetSpec, update: { canary: { nodeSelector: { stage: "lab" } } } },
+  {
+    job: {
+      completions: 10,
+      parallelism: 3,
+      backoffLimit: 6,
+      backoffLimitPerIndex: 1,
+      activeDeadlineSeconds: 3600,
+      ttlSecondsAfterFinished: 86_400,
+      suspend: true,
+    },
+    selector: { matchLabels: { app: "migrate" } },
+    template: {
+      metadata: { labels: { app: "migrate" } },
+      spec: { shellFile: "/opt/migrate.sh", restartPolicy: "Never" },
+    },
+  },
 ];

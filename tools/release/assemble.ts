@@ -5,6 +5,7 @@
  * order of a folder gets in. The folder replaces the previous one atomically.
  * Caveat: zlib compresses, so another version of Node may produce other bytes.
  */
+import type { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
 import {
@@ -21,13 +22,17 @@ import {
 } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { createGzip } from "node:zlib";
+import { createGzip, gzipSync } from "node:zlib";
 import { renderInstallManifests } from "../../src/api/install/install.ts";
 import { bundledPackages } from "../build/bundle.ts";
 import type { Architecture } from "../build/node-binary.ts";
 import { checkout } from "../checkout.ts";
 import { must } from "../command.ts";
+import { buildChart } from "./chart.ts";
+import { buildImage, type ImageParts } from "./image.ts";
+import { buildKustomize } from "./kustomize.ts";
 import { buildSbom } from "./sbom.ts";
+import { writeTar } from "./tar.ts";
 
 /** What a release is made of. */
 export interface ReleaseParts {
@@ -42,11 +47,13 @@ export interface ReleaseParts {
   sign?: string;
   /** The compression level, 1 to 9. */
   level?: number;
+  /** What the executables need in an image; without it there is none. */
+  libraries?: ImageParts["libraries"];
 }
 
 /** Creates the folder and returns a line for each of its files. */
 export async function assembleRelease(
-  { executables, output, sourceDate, url = "", sign, level = 9 }: ReleaseParts,
+  { executables, output, sourceDate, url = "", sign, level = 9, libraries }: ReleaseParts,
 ): Promise<string[]> {
   await mkdir(dirname(output), { recursive: true });
   const work = await mkdtemp(`${output}.`);
@@ -61,6 +68,18 @@ export async function assembleRelease(
     await writeFile(join(work, "manifests.yaml"), renderInstallManifests());
     await writeFile(join(work, "manifests-legacy.yaml"), renderInstallManifests({ minor: 0 }));
     const lock = JSON.parse(await readFile(join(checkout, "package-lock.json"), "utf8"));
+    const { version } = lock;
+    // Helm wants the name of the chart as the folder.
+    await writeFile(
+      join(work, `nckubelet-chart-${version}.tgz`),
+      pack(await buildChart({ version }), "nckubelet/", sourceDate),
+    );
+    const base = buildKustomize({ version });
+    await writeFile(join(work, "nckubelet-kustomize.tar.gz"), pack(base, "nckubelet/", sourceDate));
+    if (libraries) {
+      const image = await buildImage({ executables, libraries, version, sourceDate, level });
+      await writeFile(join(work, "nckubelet-image.tar"), image);
+    }
     const sbom = buildSbom(lock, await bundledPackages(join(checkout, "src/main.ts")));
     await writeFile(join(work, "nckubelet.cdx.json"), `${JSON.stringify(sbom, null, 2)}\n`);
     await copyFile(join(checkout, "LICENSE"), join(work, "LICENSE"));
@@ -82,6 +101,12 @@ export async function assembleRelease(
   return await Promise.all(
     names.map(async (name) => `${name}: ${(await stat(join(output, name))).size} bytes`),
   );
+}
+
+/** Packs files below a folder. */
+function pack(files: Map<string, string>, folder: string, sourceDate: number): Buffer {
+  const entries = [...files].map(([path, data]) => ({ path: `${folder}${path}`, data }));
+  return gzipSync(writeTar(entries, sourceDate), { level: 9 });
 }
 
 /** Returns the installer with the address of its release. */

@@ -1,9 +1,12 @@
 /**
  * Where this agent serves the kubelet API: only while the Node is its own, since a Node names one port for `kubectl logs`, and on
- * others it is the kubelet's. The code of the API (open-kubelet.ts) is loaded when it is first served.
+ * others it is the kubelet's. The code of the API (open-kubelet.ts) is loaded when it is first served; own-certificate.ts has what it
+ * serves with.
  */
 import type { Logger } from "../../lib/log.ts";
 import type { openKubelet } from "./open-kubelet.ts";
+
+export { createOwnCertificate } from "./own-certificate.ts";
 
 export interface KubeletEndpoint {
   /** The port on which the kubelet API is served now, for the Node object. */

@@ -1,6 +1,5 @@
 /** Opens the listener of the kubelet API. Loaded when the agent owns its Node: agents without an API server do not need it. */
 import type { KubeClient } from "../../kube/client/client.ts";
-import { readNodeFacts } from "../../node/facts.ts";
 import {
   createKubeletApp,
   defaultClientLimits,
@@ -9,9 +8,9 @@ import {
   waitForStreams,
 } from "../../server/kubelet/kubelet.ts";
 import { createClientAuthority } from "../../server/listen/client-authority.ts";
-import { listenWithTLS, openWithRetry, type PortProblems, readKeyPair } from "../../server/listen/listen.ts";
-import { readSelfSigned } from "../../server/listen/self-signed.ts";
+import { type KeyPair, listenWithTLS, openWithRetry, type PortProblems } from "../../server/listen/listen.ts";
 import { createAuthentication, createAuthorization } from "../../server/listen/token-review.ts";
+import type { CredentialTimes } from "../../server/credential-times.ts";
 import type { AgentView } from "../../server/view.ts";
 import type { Entrance } from "../../supervisor/launcher/launcher.ts";
 import type { AgentOptions } from "../options.ts";
@@ -23,6 +22,9 @@ export interface KubeletParts {
   ports: PortProblems;
   /** The Pods that stand for apps. */
   pods: PodLister;
+  /** The certificate to serve with; it may change. */
+  readPair(): Promise<KeyPair>;
+  credentials: CredentialTimes;
 }
 
 /** As many connections as all limits allow. A pager that shows a followed log may stop reading it for a while. */
@@ -31,11 +33,10 @@ export const kubeletBounds = { connections: 512, reserved: 128, perPeer: 256, st
 /** Opens the listener, now or when its port is free. */
 export async function openKubelet(
   options: AgentOptions,
-  { client, view, launcher, ports, pods }: KubeletParts,
+  { client, view, launcher, ports, pods, readPair, credentials }: KubeletParts,
   onPort: (port: number) => void,
 ): Promise<{ close(): Promise<void> }> {
-  const { kubeletListen: address = "", nodeName: node, stateDir, log } = options;
-  const { tlsCertFile: certFile, tlsKeyFile: keyFile } = options;
+  const { kubeletListen: address = "", nodeName: node, log } = options;
   const services: KubeletServices = {
     view,
     log,
@@ -47,20 +48,20 @@ export async function openKubelet(
     streams: new Set(),
   };
   const app = createKubeletApp(services);
-  const selfSigned = async () => {
-    const { hostname, addresses } = await readNodeFacts();
-    const names = [...new Set([node, hostname.toLowerCase(), ...addresses])];
-    return await readSelfSigned({ folder: stateDir, node, names });
-  };
   const open = async () => {
     const listener = await listenWithTLS(app, address, {
       flag: "--kubelet-listen",
-      readPair: certFile && keyFile ? () => readKeyPair({ certFile, keyFile }) : selfSigned,
+      readPair,
       readAuthority: createClientAuthority({ file: options.clientCAFile, client, log }),
+      onUse({ cert, ca }) {
+        credentials.note("kubelet-certificate", cert);
+        credentials.note("kubelet-client-ca", ca === undefined ? undefined : String(ca));
+      },
       upgrades: true,
       log,
       bounds: kubeletBounds,
       rereadMs: 30_000,
+      reloads: options.reloads,
     });
     onPort(listener.port);
     return {

@@ -1,5 +1,6 @@
 /** Wires the node's part of the agent: what is free for more apps, and which app is evicted when memory is short. */
 import type { KubeClient } from "../../kube/client/client.ts";
+import { readServerVersion } from "../../kube/server-version.ts";
 import { repeat, sleep } from "../../lib/sleep.ts";
 import type { EvictionCandidate } from "../../node/eviction.ts";
 import { readNodeFacts } from "../../node/facts.ts";
@@ -16,7 +17,7 @@ import type { AgentOptions } from "../options.ts";
 import type { Membership } from "./membership.ts";
 import { createPriorities, type Priorities } from "./priorities.ts";
 
-export { type Gate, guardSource } from "./gate.ts";
+export { createGate, type Gate, guardSource } from "./gate.ts";
 export { createMembership, type Membership } from "./membership.ts";
 
 export interface NodeParts {
@@ -52,6 +53,9 @@ export function createNode(parts: NodeParts): NodeAgent {
     onStanding: membership.onStanding,
     version: options.version,
     mode: options.registerNode,
+    labels: options.nodeLabels,
+    taints: options.nodeTaints,
+    serverVersion: client && (async (signal) => (await readServerVersion(client, signal)).text),
     log,
     facts: () => readNodeFacts(),
     usage: parts.usage ?? createUsageReader({ diskPath: stateDir }),

@@ -1,5 +1,7 @@
 /** The checks behind `/readyz`. Pure. */
 import type { RequestReport } from "../../kube/client/client.ts";
+import { isoSeconds } from "../../lib/time.ts";
+import type { AgentCounters } from "../../server/counters.ts";
 import type { Check } from "../../server/view.ts";
 import type { Source } from "../../sources/source.ts";
 import type { SupervisedApp } from "../../supervisor/supervisor.ts";
@@ -34,6 +36,18 @@ export function apiServerCheck(last: { report: RequestReport; at: number } | und
   const ok = code > 0 && code < 500;
   const outcome = code === 0 ? "no answer" : `status ${code}`;
   return { name: "api-server", ok, message: `${outcome} to ${verb} ${resource} ${age} s ago` };
+}
+
+/** Fails while the API server refuses what the agent must do: it may answer, but does not have this node. */
+export function authorizationCheck(refused: ReturnType<AgentCounters["refused"]>): Check {
+  const name = "authorization";
+  if (refused.size === 0) {
+    return { name, ok: true, message: "the API server refuses nothing that the agent must do" };
+  }
+  const list = [...refused].map(([what, { code, since }]) => `${what} (${code}, since ${isoSeconds(since)})`)
+    .join(", ");
+  const why = "its credential is that of another node, or lacks a role: nckubelet doctor";
+  return { name, ok: false, message: `the API server refuses the agent to ${list}; ${why}` };
 }
 
 /** Fails when the sync is three periods late: then the agent itself is stuck. */

@@ -22,6 +22,8 @@ export interface HistoryBuffer {
   add(node: { cpuPCT: number; memPCT: number } | undefined, apps: Map<string, AppSample>): void;
   /** Returns the samples after `since`, or all if `since` is unknown. */
   read(since: number): History;
+  /** The number of the last sample; -1 before the first. */
+  readonly last: number;
 }
 
 export const samplePeriodMs = 10_000;
@@ -33,6 +35,9 @@ export function createHistory({ samples = 180, now = Date.now } = {}): HistoryBu
   let at = now();
 
   return {
+    get last() {
+      return last;
+    },
     add(nodeUsage, measured) {
       last++;
       at = now();

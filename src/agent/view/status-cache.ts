@@ -4,7 +4,7 @@
  */
 import type { NCAppStatus } from "../../api/types.ts";
 import type { CapsState } from "../../supervisor/confinement/confinement.ts";
-import { type Measured, statusOf, withTransitions } from "../../supervisor/status.ts";
+import { type Measured, statusOf, transitionTimes, withTransitions } from "../../supervisor/status.ts";
 import type { SupervisedApp } from "../../supervisor/supervisor.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
 import type { Meter } from "./meter.ts";
@@ -39,7 +39,8 @@ export function createStatusCache({ meter, bootId, now = Date.now }: StatusCache
         return before.status;
       }
       const plain = statusOf({ record: sinceBoot(record, bootId), caps, measured });
-      const status = withTransitions(plain, before?.status.conditions, now());
+      const known = before ? {} : transitionTimes(record);
+      const status = withTransitions(plain, before?.status.conditions, now(), known);
       entries.set(key, { record, caps, measured, status });
       return status;
     },

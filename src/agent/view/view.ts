@@ -1,8 +1,8 @@
 /**
  * What the agent shows of itself and of its apps, as the HTTP endpoint and reports read it (the interface is server/view.ts).
  *
- * meter.ts measures apps, status-cache.ts keeps the current status of each, history.ts keeps the last half hour for charts,
- * event-log.ts the last events of each app, and checks.ts, disk-check.ts and readiness.ts answer /readyz and the Node's Ready condition.
+ * meter.ts measures apps, status-cache.ts keeps the current status of each, history.ts keeps the last half hour for charts, and
+ * checks.ts, disk-check.ts and readiness.ts answer /readyz and the Node's Ready condition.
  */
 import { appKey, keyOf } from "../../api/names.ts";
 import type { AgentCounters } from "../../server/counters.ts";
@@ -16,9 +16,16 @@ import type { NodeSize } from "../../supervisor/metering.ts";
 import type { SupervisedApp, Supervisor } from "../../supervisor/supervisor.ts";
 import type { AppRecord } from "../../supervisor/types.ts";
 import type { Sync } from "../../sync/sync.ts";
-import { apiServerCheck, cgroupsCheck, portsCheck, sourceCheck, syncCheck } from "./checks.ts";
+import { type AppHistory, readEvents } from "../app-history/app-history.ts";
+import {
+  apiServerCheck,
+  authorizationCheck,
+  cgroupsCheck,
+  portsCheck,
+  sourceCheck,
+  syncCheck,
+} from "./checks.ts";
 import type { DiskCheck } from "./disk-check.ts";
-import { createEventLog } from "./event-log.ts";
 import type { HistoryBuffer } from "./history.ts";
 import type { Meter } from "./meter.ts";
 import type { AgentOptions } from "../options.ts";
@@ -44,26 +51,23 @@ export interface ViewParts {
   disk: DiskCheck;
   ports: ReadonlyMap<string, string>;
   history: HistoryBuffer;
+  appHistory: AppHistory;
   node: { state(): NodeState };
   startedAt: Date;
   now?: () => number;
 }
 
-/** Returns what the server shows of the agent; everything comes from memory. */
+/** Returns what the server shows of the agent; everything but the past of apps comes from memory. */
 export function createAgentView(parts: ViewParts): AgentView {
-  const { options, size, confinement, supervisor, sources, sync, counters, startedAt, now = Date.now } =
-    parts;
+  const { options, size, confinement, supervisor, sources, sync, counters, appHistory, startedAt } = parts;
+  const { now = Date.now } = parts;
   const view = (known: SupervisedApp) => appView(known, parts);
   const listeners = new Set<(key: string) => void>();
   const notify = (key: string) => listeners.forEach((listener) => listener(key));
-  const events = createEventLog();
   supervisor.listen({
     changed: ({ key }) => notify(key),
-    event: ({ key }, event) => events.add(key, event),
-    forgotten({ key }) {
-      events.forget(key);
-      notify(key);
-    },
+    event() {},
+    forgotten: ({ key }) => notify(key),
   });
   parts.meter.listen(notify);
   return {
@@ -84,7 +88,13 @@ export function createAgentView(parts: ViewParts): AgentView {
       const known = supervisor.get(appKey(namespace, name));
       return known && view(known);
     },
-    events: () => events.list(),
+    events: (query) => readEvents(appHistory, query, supervisor.list().map(({ key }) => key).sort()),
+    async appHistory(namespace, name, since) {
+      const key = appKey(namespace, name);
+      const entries = await appHistory.read(key, { since });
+      return entries.length > 0 || supervisor.get(key) ? entries : undefined;
+    },
+    lostHistory: () => appHistory.lost,
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -94,7 +104,9 @@ export function createAgentView(parts: ViewParts): AgentView {
       cgroupsCheck(confinement.whyNoLimits, supervisor.list()),
       parts.disk.result(),
       portsCheck(parts.ports),
-      ...(options.standalone ? [] : [apiServerCheck(counters.lastRequest(), now())]),
+      ...(options.standalone
+        ? []
+        : [apiServerCheck(counters.lastRequest(), now()), authorizationCheck(counters.refused())]),
       syncCheck(sync.lastSync() ?? startedAt.getTime(), now(), options.syncPeriodMs),
     ],
     nodeUsage: () => parts.node.state().usage,

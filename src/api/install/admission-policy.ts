@@ -3,7 +3,7 @@
  * does for kubelets. They apply to agents only.
  *
  * An agent may write the status of the NCApps that are bound to its node or held by it, mirrors, its Leases, mirror Pods of its
- * node, and its Node without what administrators decide: cordon, taints, labels, owners.
+ * node, and its Node without what administrators decide: cordon, owners, and, once it is registered, taints and labels.
  *
  * An agent is a member of the group `nckubelet:agents` (client certificates, user `nckubelet:NODE`), or a service account
  * in the namespace `nckubelet-agents` with the name of its node.
@@ -14,12 +14,15 @@ import {
   agentLease,
   agentUser,
   annotations,
+  bootstrapGroup,
+  clientSigner,
   group,
-  labels,
   leaseNamespace,
   nodeTaint,
   plural,
+  servingSigner,
 } from "../names.ts";
+import { freeReservedLabels, ownNodeLabels, reservedDomains } from "../node-labels.ts";
 import { podValidations, podVariables } from "./pod-policy.ts";
 import {
   both,
@@ -64,6 +67,15 @@ export function buildAdmissionPolicies(): object[] {
         }' + variables.node)`,
       message: "an agent may write only the Leases of the node that it runs on",
     }]),
+    ...definePolicy("nckubelet-agent-requests", {
+      resourceRules: [{
+        ...writesTo("certificates.k8s.io", ["certificatesigningrequests"]),
+        operations: ["CREATE"],
+      }],
+      condition: { name: "is-agent-or-bootstrapper", expression: `(${isAgentByName}) || ${isBootstrapper}` },
+      variables: [],
+      validations: requestValidations,
+    }),
   ];
 }
 
@@ -72,6 +84,22 @@ const isAgent = `has(request.userInfo.groups) && ('${agentGroup}' in request.use
 
 /** An agent with controllers is a member of their group, and an agent by its name; of its writes to Nodes and Pods none is a controller's. */
 const isAgentByName = `(${isAgent}) || request.userInfo.username.startsWith('${agentUser("")}')`;
+
+const isBootstrapper = `(has(request.userInfo.groups) && '${bootstrapGroup}' in request.userInfo.groups)`;
+
+/** What the requests may contain, `nckubelet controller` decides; other approvers must not see any. */
+const requestValidations: Validation[] = [
+  {
+    expression: `object.spec.signerName == '${clientSigner}' || ` +
+      `(object.spec.signerName == '${servingSigner}' && !${isBootstrapper})`,
+    message:
+      `agents request certificates of ${clientSigner} and ${servingSigner} only, bootstrap tokens of ${clientSigner}`,
+  },
+  {
+    expression: "size(object.spec.request) <= 8192",
+    message: "the request of an agent has at most 4 KB",
+  },
+];
 
 const appVariables = [
   { name: "isStatus", expression: "has(request.subResource) && request.subResource == 'status'" },
@@ -103,8 +131,19 @@ const appValidations: Validation[] = [
 ];
 
 /** The labels that the agent writes; with its taint, all that it may change of what administrators decide. */
-const ownLabels = ["kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", labels.node];
-const isOwnLabel = `label in [${ownLabels.map((label) => `'${label}'`).join(", ")}]`;
+const isOwnLabel = `label in [${ownNodeLabels.map((label) => `'${label}'`).join(", ")}]`;
+/** Others that a new Node may have: `--node-labels`. */
+const isFreeLabel = "(label.contains('/') ? " +
+  `!(${
+    reservedDomains.map((domain) => `label.startsWith('${domain}/') || label.contains('.${domain}/')`).join(
+      " || ",
+    )
+  }) || ${
+    freeReservedLabels.map((free) =>
+      free.endsWith("/") ? `label.startsWith('${free}')` : `label == '${free}'`
+    )
+      .join(" || ")
+  } : true)`;
 
 const nodeVariables = [
   ...both("labels", "{}", (object) => `has(${object}.metadata.labels) ? ${object}.metadata.labels : {}`),
@@ -136,10 +175,18 @@ const nodeValidations: Validation[] = [
     message: `an agent may add and remove only the taint ${nodeTaint.key} of its Node`,
   },
   {
-    expression: `variables.labels.all(label, ${isOwnLabel} || (label in variables.oldLabels && ` +
+    expression: "request.operation != 'CREATE' || " +
+      `variables.labels.all(label, ${isOwnLabel} || ${isFreeLabel})`,
+    message: `an agent may not give its new Node a label of ${reservedDomains.join(", ")} other than these: ${
+      [...ownNodeLabels, ...freeReservedLabels].join(", ")
+    }`,
+  },
+  {
+    expression:
+      `request.operation == 'CREATE' || variables.labels.all(label, ${isOwnLabel} || (label in variables.oldLabels && ` +
       `variables.oldLabels[label] == variables.labels[label])) && ` +
       `variables.oldLabels.all(label, ${isOwnLabel} || label in variables.labels)`,
-    message: `an agent may change only these labels of its Node: ${ownLabels.join(", ")}`,
+    message: `an agent may change only these labels of its Node: ${ownNodeLabels.join(", ")}`,
   },
   ...sameOwnersAndFinalizers("its Node"),
 ];

@@ -3,24 +3,33 @@
  * others: StatefulSets and DaemonSets keep their Pod templates in ControllerRevisions, and administrators their quotas in ResourceQuotas.
  *
  * A controller may write the apps and revisions of NCAppSets, where other apps run, its part of quotas, its Leases, and events about
- * all that. So whoever has its credential can run code on the nodes of agents, and on no others.
+ * all that; it may delete jobs that say when. So whoever has its credential can run code on the nodes of agents, and on no others.
  *
  * A controller is the service account of the Deployment, or a member of the group `nckubelet:schedulers`. An agent with controllers is
  * one of these, named `nckubelet:NODE`: it also writes what its node needs.
  */
 import {
+  agentAccounts,
+  agentGroup,
   agentLease,
   annotations,
+  bootstrapGroup,
+  clientSigner,
   controllerAccount,
   group,
+  identitiesLease,
+  kind,
   leaseNamespace,
   nodeFinalizer,
+  oldQuotaKeys,
   plural,
   quotaKeys,
   schedulerGroup,
   schedulerLease,
+  servingSigner,
   setKind,
   setLabels,
+  setPlural,
   setsLease,
   systemNamespace,
 } from "../names.ts";
@@ -31,6 +40,7 @@ import {
   holderOf,
   isBound,
   isMirror,
+  isSameField,
   isUnchanged,
   nodeVariable,
   type ResourceRule,
@@ -44,6 +54,7 @@ export function buildControllerPolicies(): object[] {
     ...policy("nckubelet-controller-revisions", writesTo("apps", ["controllerrevisions"]), [
       ...revisionVariables,
     ], revisionValidations),
+    ...policy("nckubelet-controller-sets", writesTo(group, [setPlural]), [], setValidations),
     ...policy("nckubelet-controller-apps", writesTo(group, [plural, `${plural}/status`]), [
       nodeVariable,
       ...appVariables,
@@ -57,11 +68,15 @@ export function buildControllerPolicies(): object[] {
     ...policy("nckubelet-controller-leases", writesTo("coordination.k8s.io", ["leases"]), [
       nodeVariable,
     ], leaseValidations),
+    ...policy("nckubelet-controller-pods", writesTo("", ["pods", "pods/status"]), [
+      nodeVariable,
+    ], podValidations),
+    ...policy("nckubelet-controller-requests", decisions, [], requestValidations),
     ...policy("nckubelet-controller-events", writesTo("", ["events"]), [], eventValidations),
   ];
 }
 
-const isController = `request.userInfo.username == '${controllerAccount}' || ` +
+export const isController = `request.userInfo.username == '${controllerAccount}' || ` +
   `(has(request.userInfo.groups) && '${schedulerGroup}' in request.userInfo.groups)`;
 
 const isSet = (owner: string) =>
@@ -101,12 +116,18 @@ const revisionValidations: Validation[] = [
   },
 ];
 
+const setValidations: Validation[] = [
+  {
+    expression: "request.operation == 'DELETE' && has(oldObject.spec.job) && " +
+      "has(oldObject.spec.job.ttlSecondsAfterFinished)",
+    message:
+      `a controller may delete only an ${setKind} with job.ttlSecondsAfterFinished, and write no other`,
+  },
+];
+
 /** What the scheduler writes into the spec of an app. */
 const boundFields = ["nodeName", "cpuPCT", "memPCT"];
 const otherFields = Object.keys(spec.properties).filter((field) => !boundFields.includes(field));
-const isSameField = (field: string) =>
-  `(has(object.spec.${field}) ? has(oldObject.spec.${field}) && object.spec.${field} == oldObject.spec.${field} : ` +
-  `!has(oldObject.spec.${field}))`;
 const hasMark = (object: string) =>
   `has(${object}.metadata.annotations) && '${annotations.mirror}' in ${object}.metadata.annotations`;
 const finalizersOf = (object: string) =>
@@ -163,7 +184,10 @@ const appValidations: Validation[] = [
   },
 ];
 
-const ownKeys = `[${Object.values(quotaKeys).map((key) => `'${key}'`).join(", ")}]`;
+// Older controllers, which an upgrade replaces later than this policy, write the old keys.
+const ownKeys = `[${
+  [...Object.values(quotaKeys), ...Object.values(oldQuotaKeys)].map((key) => `'${key}'`).join(", ")
+}]`;
 const amounts = ["hard", "used"];
 
 const quotaVariables = amounts.flatMap((field) =>
@@ -202,12 +226,40 @@ const quotaValidations: Validation[] = [
 const leaseValidations: Validation[] = [
   {
     expression: "request.operation != 'DELETE' && " +
-      `(request.namespace == '${systemNamespace}' ? (object.metadata.name in ['${schedulerLease}', '${setsLease}'] || ` +
+      `(request.namespace == '${systemNamespace}' ? (object.metadata.name in ['${schedulerLease}', '${setsLease}', ` +
+      `'${identitiesLease}'] || ` +
       `object.metadata.name.startsWith('${schedulerLease}-')) : request.namespace == '${leaseNamespace}' && ` +
       `variables.node != '' && object.metadata.name in [variables.node, '${
         agentLease("")
       }' + variables.node])`,
     message: "a controller may write only the Leases of its election",
+  },
+];
+
+const podValidations: Validation[] = [
+  {
+    // Of an agent with controllers, the policy for agents decides.
+    expression: "variables.node != '' || (request.operation == 'DELETE' && " +
+      `${ownersOf("oldObject")}.exists(o, has(o.controller) && o.controller && ` +
+      `o.kind in ['${kind}', '${setKind}'] && o.apiVersion.startsWith('${group}/')))`,
+    message:
+      `a controller may only delete Pods, and only those whose controller is an ${kind} or an ${setKind}`,
+  },
+];
+
+const decisions: ResourceRule = {
+  ...writesTo("certificates.k8s.io", ["certificatesigningrequests", "certificatesigningrequests/approval"]),
+  operations: ["UPDATE", "DELETE"],
+};
+
+const requesters = [bootstrapGroup, agentGroup, agentAccounts].map((name) => `'${name}'`).join(", ");
+
+const requestValidations: Validation[] = [
+  {
+    expression: `oldObject.spec.signerName in ['${clientSigner}', '${servingSigner}'] && ` +
+      `has(oldObject.spec.groups) && oldObject.spec.groups.exists(name, name in [${requesters}])`,
+    message:
+      "a controller may approve, deny and delete only requests of agents and of their bootstrap tokens",
   },
 ];
 

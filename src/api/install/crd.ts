@@ -4,6 +4,12 @@ import {
   kind,
   listKind,
   plural,
+  policyCrdName,
+  policyKind,
+  policyListKind,
+  policyPlural,
+  policyShortName,
+  policySingular,
   setCrdName,
   setKind,
   setListKind,
@@ -13,9 +19,10 @@ import {
   shortName,
   singular,
   version,
+  versions,
 } from "../names.ts";
 import { type Rule, rules, setRules } from "../rules/rules.ts";
-import { ncapp, ncappset, type Schema } from "../schema/schema.ts";
+import { ncapp, ncappPolicy, ncappset, percent, type Schema } from "../schema/schema.ts";
 
 /**
  * Returns the CustomResourceDefinition of NCApp, for API servers 1.31 and later: the server checks CEL rules between fields, and
@@ -61,6 +68,19 @@ export function buildSetCRD({ legacy = false }: { legacy?: boolean } = {}): obje
   });
 }
 
+/** Returns the CustomResourceDefinition of NCAppPolicy, for servers with admission policies. */
+export function buildPolicyCRD(): object {
+  const names = {
+    kind: policyKind,
+    listKind: policyListKind,
+    plural: policyPlural,
+    singular: policySingular,
+    shortNames: [policyShortName],
+  };
+  return define(policyCrdName, names, { schema: { openAPIV3Schema: serverSchema(ncappPolicy, []) } });
+}
+
+/** All versions have the same schema, so the server converts an object by its apiVersion alone. */
 function define(name: string, names: object, details: object): object {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
@@ -70,7 +90,7 @@ function define(name: string, names: object, details: object): object {
       group,
       scope: "Namespaced",
       names,
-      versions: [{ name: version, served: true, storage: true, ...details }],
+      versions: versions.map((name) => ({ name, served: true, storage: name === version, ...details })),
     },
   };
 }
@@ -136,6 +156,7 @@ const setColumns = [
     { name: "Desired", path: "desired", description: "Number of apps that there should be." },
     { name: "Updated", path: "updated", description: "Number of apps that have the newest revision." },
     { name: "Ready", path: "ready", description: "Number of apps that are ready." },
+    { name: "Completed", path: "succeeded", description: "Number of apps of a job that have completed." },
     { name: "Failed", path: "failed", description: "Number of apps that crash or cannot start." },
   ].map(({ name, path, description }) => ({
     name,
@@ -174,13 +195,13 @@ const setColumns = [
     type: "string",
     jsonPath: '.status.conditions[?(@.type=="Stalled")].status',
     priority: 1,
-    description: "Whether the rollout has stopped because apps failed.",
+    description: "Whether the rollout has stopped because apps failed, or the job has failed.",
   },
 ];
 
 /** The server has its own schema of metadata and rejects any other. */
 function serverSchema(
-  schema: { properties: { spec: Schema; status: Schema } },
+  schema: { properties: { spec: Schema; status?: Schema } },
   rules: readonly Rule[],
 ): Schema {
   const { spec, status } = schema.properties;
@@ -192,10 +213,18 @@ function serverSchema(
       kind: { type: "string" },
       metadata: { type: "object" },
       spec,
-      status,
+      ...(status ? { status } : {}),
     },
   };
-  return withRules(whole, rules);
+  return rules.length === 0 ? whole : withRules(withoutShares(whole) as Schema, rules);
+}
+
+/** A rule says in words what the pattern and the bounds of a share say. */
+function withoutShares(schema: unknown): unknown {
+  if (Array.isArray(schema) || typeof schema !== "object" || schema === null) return schema;
+  const { pattern, minimum: _min, maximum: _max, exclusiveMinimum: _exclusive, ...rest } = schema as Schema;
+  const kept = pattern === percent ? rest : schema;
+  return Object.fromEntries(Object.entries(kept).map(([name, value]) => [name, withoutShares(value)]));
 }
 
 type Validation = { rule: string; message: string; fieldPath?: string };

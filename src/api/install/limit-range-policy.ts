@@ -6,8 +6,8 @@
  * always passes, so that an app that is out of bounds can be suspended and unbound. Agents are exempt: the apps that they
  * mirror run anyway. Sums (ResourceQuota) are beyond a policy.
  */
-import { agentAccounts, agentGroup, group, limitRangeKeys, limitRangeType, plural } from "../names.ts";
-import { withBinding } from "./policy-parts.ts";
+import { group, limitRangeKeys, limitRangeType, plural } from "../names.ts";
+import { isNoAgent, withBinding } from "./policy-parts.ts";
 
 const name = "nckubelet-limit-range";
 const fields = ["cpuPCT", "memPCT"] as const;
@@ -47,9 +47,6 @@ export function buildLimitRangePolicy(): object[] {
     })),
   }, { paramRef: { selector: {}, parameterNotFoundAction: "Allow" } });
 }
-
-const isNoAgent = `!has(request.userInfo.groups) || !('${agentGroup}' in request.userInfo.groups || ` +
-  `'${agentAccounts}' in request.userInfo.groups)`;
 
 function valueOf(object: string, field: string): string {
   return `(has(${object}.spec) && has(${object}.spec.${field}) ? string(${object}.spec.${field}) : '')`;

@@ -1,5 +1,5 @@
 /** What the admission policies of agents and controllers are made of: CEL expressions, and the objects that hold them. */
-import { agentNamespace, agentUser, annotations } from "../names.ts";
+import { agentAccounts, agentGroup, agentNamespace, agentUser, annotations } from "../names.ts";
 
 /** `expression` holds for what is allowed; `message` says what is. */
 export type Validation = { expression: string; message: string };
@@ -53,6 +53,15 @@ export function writesTo(apiGroup: string, resources: string[]): ResourceRule {
   const operations = ["CREATE", "UPDATE", "DELETE"];
   // The default scope is written out: kubectl apply would find a difference each time.
   return { apiGroups: [apiGroup], apiVersions: ["*"], operations, resources, scope: "*" };
+}
+
+export const isNoAgent = `!has(request.userInfo.groups) || !('${agentGroup}' in request.userInfo.groups || ` +
+  `'${agentAccounts}' in request.userInfo.groups)`;
+
+/** A field of the spec is as before. */
+export function isSameField(field: string): string {
+  return `(has(object.spec.${field}) ? has(oldObject.spec.${field}) && object.spec.${field} == oldObject.spec.${field} : ` +
+    `!has(oldObject.spec.${field}))`;
 }
 
 /** The node of the agent that sends a request; empty if no agent does. */

@@ -5,21 +5,37 @@
  * (`admission-policy.ts`) adds that restriction on servers that support it. Writing NCApps, which mirrors need, would let
  * one node run code on another where there is no such policy. An administrator binds the role `nckubelet-mirror` in each
  * namespace with mirrors, and `nckubelet-env-reader` in each whose Secrets and ConfigMaps apps read. Writing Pods would even let it
- * take over the cluster: the role `nckubelet-pods` is bound together with the policy only (`bindPods`). The controllers write the
- * apps of all nodes; what else their roles leave open, `controller-policy.ts` closes.
+ * take over the cluster: the role `nckubelet-pods` is bound together with the policy only (`bindWithPolicies`), and so is
+ * `nckubelet-approver`. The controllers write the apps of all nodes; what else their roles leave open, `controller-policy.ts` closes.
+ *
+ * Users get `nckubelet-view` with the role `view`, and `nckubelet-edit` with no role: who writes NCApps is root on every node unless
+ * an NCAppPolicy says otherwise (`tenancy-policy.ts`). RBAC grants whole objects, so `view` shows the values of variables that are
+ * written in an NCApp, as it does for Pods.
  */
-import { controllerRules, nodeLeaseRules, type Rule } from "../controller-rules.ts";
+import {
+  approverRules,
+  claimRules,
+  controllerRules,
+  nodeLeaseRules,
+  type PathRule,
+  type Rule,
+  serverAddressRules,
+} from "../controller-rules.ts";
 import {
   agentAccounts,
   agentGroup,
   agentNamespace,
+  bootstrapGroup,
   controllerAccountName,
   crdName,
   group,
+  identitiesLease,
   leaseNamespace,
   plural,
+  policyPlural,
   schedulerGroup,
   schedulerLease,
+  setPlural,
   setsLease,
   systemNamespace,
 } from "../names.ts";
@@ -29,6 +45,11 @@ const read = ["get", "list", "watch"];
 const reviewRules: Rule[] = [
   { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
   { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
+];
+
+/** Names of requests are not known beforehand, so "get" is for all of them; they hold no secret. */
+const requestRules: Rule[] = [
+  { apiGroups: ["certificates.k8s.io"], resources: ["certificatesigningrequests"], verbs: ["create", "get"] },
 ];
 
 const agentRules: Rule[] = [
@@ -48,6 +69,7 @@ const agentRules: Rule[] = [
     verbs: ["get"],
   },
   ...reviewRules,
+  ...requestRules,
 ];
 
 const agentLeaseRules: Rule[] = [
@@ -73,6 +95,11 @@ const podRules: Rule[] = [
   { apiGroups: [""], resources: ["pods/status"], verbs: ["patch"] },
 ];
 
+// Those that lost nodes have left.
+const leftPodRules: Rule[] = [
+  { apiGroups: [""], resources: ["pods"], verbs: ["get", "delete"] },
+];
+
 const envReaderRules: Rule[] = [
   { apiGroups: [""], resources: ["secrets", "configmaps"], verbs: ["get"] },
 ];
@@ -84,7 +111,7 @@ const leaderRules: Rule[] = [
   {
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
-    resourceNames: [schedulerLease, setsLease],
+    resourceNames: [schedulerLease, setsLease, identitiesLease],
     verbs: ["get", "update", "patch"],
   },
 ];
@@ -93,10 +120,32 @@ const agents = [
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: agentGroup },
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: agentAccounts },
 ];
+const bootstrappers = [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: bootstrapGroup }];
+const controllerAccount = {
+  kind: "ServiceAccount",
+  namespace: systemNamespace,
+  name: controllerAccountName,
+};
 const scheduler = [
-  { kind: "ServiceAccount", namespace: systemNamespace, name: controllerAccountName },
+  controllerAccount,
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: schedulerGroup },
 ];
+
+// As for Pods, the status comes with the object.
+const viewRules: Rule[] = [
+  { apiGroups: [group], resources: [plural, setPlural, policyPlural], verbs: read },
+];
+
+const editRules: Rule[] = [
+  {
+    apiGroups: [group],
+    resources: [plural, setPlural],
+    verbs: ["create", "update", "patch", "delete", "deletecollection"],
+  },
+  { apiGroups: [group], resources: [`${setPlural}/scale`], verbs: ["get", "update", "patch"] },
+];
+
+const metricsRules: PathRule[] = [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }];
 
 /** Returns namespaces, service account, roles and bindings for every server. */
 export function buildRBAC(): object[] {
@@ -114,14 +163,30 @@ export function buildRBAC(): object[] {
     roleBinding(leaseNamespace, "nckubelet-agent", agents),
     role("kube-system", "nckubelet-agent", clientAuthorityRules),
     roleBinding("kube-system", "nckubelet-agent", agents),
+    clusterRole("nckubelet-bootstrapper", requestRules),
+    clusterRoleBinding("nckubelet-bootstrapper", bootstrappers),
     clusterRole("nckubelet-mirror", mirrorRules),
     clusterRole("nckubelet-pods", podRules),
+    clusterRole("nckubelet-left-pods", leftPodRules),
     clusterRole("nckubelet-env-reader", envReaderRules),
     clusterRole("nckubelet-scheduler", controllerRules.scheduler),
     clusterRoleBinding("nckubelet-scheduler", scheduler),
     // Bound to the scheduler's accounts: one process runs all controllers.
     clusterRole("nckubelet-sets", controllerRules.sets),
     clusterRoleBinding("nckubelet-sets", scheduler),
+    clusterRole("nckubelet-identities", controllerRules.identities),
+    clusterRoleBinding("nckubelet-identities", scheduler),
+    role(agentNamespace, "nckubelet-identities", claimRules),
+    roleBinding(agentNamespace, "nckubelet-identities", scheduler),
+    role("default", "nckubelet-identities", serverAddressRules),
+    roleBinding("default", "nckubelet-identities", scheduler),
+    clusterRole("nckubelet-approver", approverRules),
+    // For who scrapes their metrics.
+    clusterRole("nckubelet-controller-reviews", reviewRules),
+    clusterRoleBinding("nckubelet-controller-reviews", scheduler),
+    clusterRole("nckubelet-metrics-reader", metricsRules),
+    clusterRole("nckubelet-view", viewRules, { "rbac.authorization.k8s.io/aggregate-to-view": "true" }),
+    clusterRole("nckubelet-edit", editRules),
     role(leaseNamespace, "nckubelet-scheduler", nodeLeaseRules),
     roleBinding(leaseNamespace, "nckubelet-scheduler", scheduler),
     role(systemNamespace, "nckubelet-scheduler", leaderRules),
@@ -129,13 +194,25 @@ export function buildRBAC(): object[] {
   ];
 }
 
-/** Returns the binding that lets agents show their apps as Pods. Only for servers with the admission policy. */
-export function bindPods(): object {
-  return clusterRoleBinding("nckubelet-pods", agents);
+/**
+ * Returns the bindings that are safe only with the admission policies: they let agents show their apps as Pods, controllers delete
+ * those, and the controllers' Deployment approve certificates. Their group may not: agents with controllers are in it.
+ */
+export function bindWithPolicies(): object[] {
+  return [
+    clusterRoleBinding("nckubelet-pods", agents),
+    clusterRoleBinding("nckubelet-left-pods", scheduler),
+    clusterRoleBinding("nckubelet-approver", [controllerAccount]),
+  ];
 }
 
-function clusterRole(name: string, rules: readonly Rule[]): object {
-  return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules };
+function clusterRole(
+  name: string,
+  rules: readonly (Rule | PathRule)[],
+  labels?: Record<string, string>,
+): object {
+  const metadata = { name, ...(labels ? { labels } : {}) };
+  return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata, rules };
 }
 
 function role(namespace: string, name: string, rules: readonly Rule[]): object {

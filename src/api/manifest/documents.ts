@@ -6,7 +6,7 @@
  */
 import { Buffer } from "node:buffer";
 import { boolYaml11Tag, CORE_SCHEMA, load, mergeTag, YAMLException } from "js-yaml";
-import { explainYAML } from "./yaml-error.ts";
+import { explainYAMLError } from "./yaml-error.ts";
 
 /** A document with its text, or a problem; `line` is where the document starts or where the problem is. */
 export type ParsedDocument = { line: number } & ({ value: unknown; text: string } | { problem: string });
@@ -58,10 +58,8 @@ function parseYAML({ text, line }: Chunk): ParsedDocument {
     if (!(error instanceof YAMLException)) {
       return { line, problem: `not YAML: ${oneLine((error as Error).message)}` };
     }
-    return {
-      line: line + (error.mark?.line ?? 0),
-      problem: `not YAML: ${oneLine(explainYAML(error.reason))}`,
-    };
+    const explained = explainYAMLError(error, text);
+    return { line: line + explained.line, problem: `not YAML: ${oneLine(explained.problem)}` };
   }
 }
 

@@ -2,7 +2,8 @@
  * Reads manifests: the NCApps in a YAML or JSON text, from a file, a URL or standard input.
  *
  * `documents.ts` parses the text, `other-kind.ts` distinguishes objects of other kinds from misspelled NCApps, and `api/validate`
- * checks the rest. A problem concerns one object; the others are read. `field-lines.ts` finds its line.
+ * checks the rest. A problem concerns one object; the others are read. `field-lines.ts` finds its line. `value-holder.ts` reads the
+ * Secrets and ConfigMaps that serve the apps of a folder.
  */
 import { resolve } from "node:path";
 import { isObject, withoutNulls } from "../../lib/objects.ts";
@@ -10,12 +11,14 @@ import { validateNCAppSet, validateWritten, withDefaults } from "../validate/val
 import { maxSize, parseDocuments } from "./documents.ts";
 import { fieldLines } from "./field-lines.ts";
 import { quote } from "../field-error.ts";
-import { appKey, defaultNamespace, listKind } from "../names.ts";
+import { apiVersion, appKey, defaultNamespace, listKind } from "../names.ts";
 import { isSet, otherKind } from "./other-kind.ts";
+import { isValueHolder, readValueHolder, type ValueHolder } from "./value-holder.ts";
 import { spec as specSchema } from "../schema/schema.ts";
 import type { NCApp } from "../types.ts";
 
-export { explainYAML } from "./yaml-error.ts";
+export { holderKey, type ValueHolder } from "./value-holder.ts";
+export { explainYAMLError } from "./yaml-error.ts";
 
 export type ManifestProblem = {
   /** The file or URL. */
@@ -24,6 +27,8 @@ export type ManifestProblem = {
   line: number;
   /** `namespace/name`, if the object has a name. */
   app?: string;
+  /** The Secret or ConfigMap, if the problem is with one: `Secret namespace/name`, or only its kind if it has no name. */
+  holder?: string;
   field?: string;
   message: string;
 };
@@ -32,6 +37,8 @@ export type ParsedManifests = {
   apps: NCApp[];
   /** Keys of the valid NCAppSets, if they were asked for. */
   sets: string[];
+  /** The Secrets and ConfigMaps, if they were asked for, each with the line where its document starts. */
+  holders: { holder: ValueHolder; line: number }[];
   problems: ManifestProblem[];
   /** Objects that certainly are of another kind, each with a message. */
   skipped: ManifestProblem[];
@@ -43,14 +50,15 @@ export type ParsedManifests = {
  * Apps have namespace and defaults filled in, as from an API server. With `baseDir`, paths that start with `./` are
  * relative to it. The API server rejects such paths, so they work only in files next to their scripts.
  *
- * NCAppSets are for clusters: they are skipped, or with `checkSets` checked.
+ * NCAppSets are for clusters: they are skipped, or with `checkSets` checked. Secrets and ConfigMaps are skipped, or with `takeHolders`
+ * read.
  */
 export function parseManifests(
   text: string,
   origin: string,
-  { baseDir, namespace = defaultNamespace, checkSets = false }: ParseOptions = {},
+  { baseDir, namespace = defaultNamespace, checkSets = false, takeHolders = false }: ParseOptions = {},
 ): ParsedManifests {
-  const found: ParsedManifests = { apps: [], sets: [], problems: [], skipped: [] };
+  const found: ParsedManifests = { apps: [], sets: [], holders: [], problems: [], skipped: [] };
   const seen = new Map<string, number>();
   for (const document of parseDocuments(text)) {
     const { line } = document;
@@ -68,6 +76,20 @@ export function parseManifests(
         const { set, problems } = readSet(object, namespace);
         if (problems.length === 0 && set) found.sets.push(set);
         found.problems.push(...problemsOf(set, problems));
+        continue;
+      }
+      if (takeHolders && isObject(object) && isValueHolder(object)) {
+        const read = readValueHolder(object, namespace);
+        const first = read.key && seen.get(read.key);
+        if (read.key && first === undefined) seen.set(read.key, line);
+        const problems = first !== undefined
+          ? [{ message: `is already defined at line ${first}; ignoring this one` }]
+          : "problems" in read
+          ? read.problems
+          : [];
+        const holder = read.key ?? String(object.kind);
+        found.problems.push(...problemsOf(undefined, problems).map((problem) => ({ ...problem, holder })));
+        if (problems.length === 0 && "holder" in read) found.holders.push({ holder: read.holder, line });
         continue;
       }
       const read = readApp(object, { baseDir, namespace });
@@ -90,11 +112,12 @@ export interface ParseOptions {
   baseDir?: string;
   namespace?: string;
   checkSets?: boolean;
+  takeHolders?: boolean;
 }
 
 /** Formats a problem as one line: `web.yaml:12: default/web: spec.cpuPCT: Invalid value: "200": must be …`. */
-export function formatProblem({ origin, line, app, message }: ManifestProblem): string {
-  const named = app === undefined || /^[!-~]{1,320}$/.test(app) ? app : quote(app);
+export function formatProblem({ origin, line, app, holder, message }: ManifestProblem): string {
+  const named = app === undefined || /^[!-~]{1,320}$/.test(app) ? app ?? holder : quote(app);
   return [`${origin}:${line}`, named, message].filter((part) => part !== undefined).join(": ");
 }
 
@@ -131,7 +154,9 @@ function readApp(object: unknown, { baseDir, namespace }: { baseDir?: string; na
   const app = nameOf(metadata);
   const problems = validateWritten(candidate);
   if (problems.length > 0) return { app, problems };
-  return { app, value: { ...candidate, spec: withDefaults(specSchema, candidate.spec) } as NCApp };
+  // Every version has the same schema, and a change of the version alone is no change of the app.
+  const value = { ...candidate, apiVersion, spec: withDefaults(specSchema, candidate.spec) };
+  return { app, value: value as NCApp };
 }
 
 function readSet(
@@ -151,8 +176,13 @@ function nameOf(metadata: unknown): string | undefined {
 
 function withPaths(spec: unknown, baseDir: string | undefined): unknown {
   if (!isObject(spec) || baseDir === undefined) return spec;
-  const absolute = (value: unknown) =>
-    typeof value === "string" && value.startsWith("./") ? resolve(baseDir, value) : value;
-  const paths = ["shellFile", "stopFile", "workingDir"].filter((name) => Object.hasOwn(spec, name));
+  const absolute = (value: unknown) => {
+    // The file of an `envFile` with a leading "-" may be missing.
+    const [, optional = "", path] = typeof value === "string" ? /^(-?)(\.\/.*)$/.exec(value) ?? [] : [];
+    return path === undefined ? value : optional + resolve(baseDir, path);
+  };
+  const paths = ["shellFile", "stopFile", "workingDir", "envFile"].filter((name) =>
+    Object.hasOwn(spec, name)
+  );
   return { ...spec, ...Object.fromEntries(paths.map((name) => [name, absolute(spec[name])])) };
 }

@@ -9,23 +9,31 @@
 import { closest } from "../../lib/closest.ts";
 import { isObject } from "../../lib/objects.ts";
 import { quote } from "../field-error.ts";
-import { apiVersion, group, kind, listKind, setKind } from "../names.ts";
+import { apiVersion, apiVersions, group, kind, listKind, policyKind, setKind } from "../names.ts";
+import { isValueHolder } from "./value-holder.ts";
 
-/** Describes an object that is not an NCApp of this version; undefined for one that is. */
+/** Describes an object that is not an NCApp of a known version; undefined for one that is. */
 export function otherKind(
   { apiVersion: version, kind: name, metadata }: { [name: string]: unknown },
 ): { message: string; foreign: boolean } | undefined {
-  if (name === kind && version === apiVersion) return undefined;
+  if (name === kind && isKnown(version)) return undefined;
   if (name === kind && typeof version === "string" && version.startsWith(`${group}/`)) {
-    const message = `unknown apiVersion ${quote(version)}: use ${apiVersion}`;
+    const message = `unknown apiVersion ${quote(version)}: use ${apiVersions.join(" or ")}`;
     return { message, foreign: false };
   }
   if (name === undefined || version === undefined) {
-    return { message: "has no apiVersion or no kind", foreign: false };
+    const [field, value] = version === undefined ? ["apiVersion", apiVersion] : ["kind", kind];
+    return { message: `has no ${field}: for an app, write ${field}: ${value}`, foreign: false };
   }
   const called = isObject(metadata) ? metadata.name : undefined;
-  if (isSet({ apiVersion: version, kind: name }) && typeof called === "string") {
-    const message = `${setKind} ${quote(called)} needs a cluster: apply it with kubectl; skipped`;
+  if ((name === setKind || name === policyKind) && isKnown(version) && typeof called === "string") {
+    const message = `${name} ${quote(called)} needs a cluster: apply it with kubectl; skipped`;
+    return { message, foreign: true };
+  }
+  if (isValueHolder({ apiVersion: version, kind: name }) && typeof called === "string" && called !== "") {
+    const message =
+      `${name} ${quote(called)} is not stored by this node: put it into the folder of --manifests for the ` +
+      `apps there, or into the cluster with kubectl; skipped`;
     return { message, foreign: true };
   }
   const shown = (value: unknown) => typeof value === "string" ? quote(value).slice(1, -1) : quote(value);
@@ -34,7 +42,7 @@ export function otherKind(
   })`;
   const foreign = isForeignKind(name) && isForeignVersion(version) && typeof called === "string" &&
     called !== "";
-  const near = typeof name === "string" && name !== kind && closest(name, [kind]);
+  const near = typeof name === "string" && name !== kind && closest(name, [kind, "Secret", "ConfigMap"]);
   const hint = foreign
     ? "; skipped"
     : near
@@ -45,9 +53,13 @@ export function otherKind(
   return { message: `${what} is not an ${kind} of ${apiVersion}${hint}`, foreign };
 }
 
-/** Reports whether the object is an NCAppSet of this version. */
+/** Reports whether the object is an NCAppSet of a known version. */
 export function isSet({ apiVersion: version, kind: name }: { [name: string]: unknown }): boolean {
-  return name === setKind && version === apiVersion;
+  return name === setKind && isKnown(version);
+}
+
+function isKnown(version: unknown): boolean {
+  return apiVersions.some((known) => known === version);
 }
 
 function isForeignKind(name: unknown): boolean {

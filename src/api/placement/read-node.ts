@@ -24,9 +24,11 @@ export function readNode(node: NodeObject, known: readonly Taint[], now: number)
   const conditions = node.status?.conditions ?? [];
   const isTrue = (condition: string) =>
     conditions.some(({ type, status }) => type === condition && status === "True");
+  // A Node may have thousands of taints.
+  const before = new Map(known.map((taint) => [`${taint.key} ${taint.effect}`, taint]));
   return {
     labels: node.metadata?.labels ?? {},
-    taints: (node.spec?.taints ?? []).map((taint) => readTaint(taint, known, now)),
+    taints: (node.spec?.taints ?? []).map((taint) => readTaint(taint, before, now)),
     ready: isTrue("Ready"),
     cordoned: node.spec?.unschedulable ?? false,
     pressures: Object.entries(pressures).filter(([type]) => isTrue(type)).map(([, resource]) => resource),
@@ -42,11 +44,11 @@ interface NodeTaint {
 
 function readTaint(
   { key, value, effect, timeAdded }: NodeTaint,
-  known: readonly Taint[],
+  known: ReadonlyMap<string, Taint>,
   now: number,
 ): Taint {
   const plain = { key, ...(value ? { value } : {}), effect };
   if (effect !== "NoExecute") return plain;
-  const before = known.find((taint) => taint.key === key && taint.effect === effect);
+  const before = known.get(`${key} ${effect}`);
   return { ...plain, since: Date.parse(timeAdded ?? "") || before?.since || now };
 }

@@ -1,5 +1,5 @@
 import type { NCAppSpec, NodeSelectorRequirement, Toleration } from "../types.ts";
-import { labelKeys, type Rule } from "./rule.ts";
+import { labelKeys, labelSelectorRules, type Rule } from "./rule.ts";
 
 const tolerations: Rule[] = [
   {
@@ -60,6 +60,13 @@ const requirements = requirementPaths.flatMap((at): Rule[] => [
   },
 ]);
 
+const antiAffinity = "spec.affinity.appAntiAffinity";
+const selectors = [
+  "spec.topologySpreadConstraints[].labelSelector",
+  `${antiAffinity}.requiredDuringSchedulingIgnoredDuringExecution[].labelSelector`,
+  `${antiAffinity}.preferredDuringSchedulingIgnoredDuringExecution[].appAffinityTerm.labelSelector`,
+].flatMap(labelSelectorRules);
+
 export const placementRules: readonly Rule[] = [
   {
     at: "spec",
@@ -75,4 +82,5 @@ export const placementRules: readonly Rule[] = [
   labelKeys("spec", "nodeSelector"),
   ...tolerations,
   ...requirements,
+  ...selectors,
 ];

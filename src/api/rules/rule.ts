@@ -10,6 +10,9 @@ export type Rule = {
   message: string;
   /** The rule for API servers; absent if CEL cannot express it, or only at a cost that the server rejects. */
   cel?: string;
+  /** What of the value to show in the message, and not the defaults in it; undefined if it lacks something. Default: all of it. */
+  // deno-lint-ignore no-explicit-any
+  shows?: (self: any) => unknown;
   /** Returns true if the rule holds, or else false or a message. */
   // deno-lint-ignore no-explicit-any
   holds: (self: any) => boolean | string;
@@ -28,15 +31,32 @@ export function labelKeys(at: string, field: string): Rule {
   };
 }
 
+/** The rules of a label selector, as the API server has for those of its own objects. */
+export function labelSelectorRules(at: string): Rule[] {
+  return [
+    {
+      at: `${at}.matchExpressions[]`,
+      blames: "values",
+      message: "must not be empty if operator is In or NotIn, and empty otherwise",
+      cel: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+      holds: ({ operator, values = [] }: { operator: string; values?: string[] }) =>
+        ["In", "NotIn"].includes(operator) === values.length > 0,
+    },
+    labelKeys(at, "matchLabels"),
+  ];
+}
+
 function isLabelKey(key: string): boolean {
   return key.length <= maxLabelKeyLength && new RegExp(qualifiedName).test(key);
 }
 
 export function exactlyOneOf(at: string, names: readonly string[]): Rule {
+  const given = (self: Record<string, unknown>) => names.filter((name) => self[name] !== undefined);
   return {
     at,
     message: `must have exactly one of ${names.join(", ")}`,
     cel: `[${names.map((name) => `has(self.${name})`).join(", ")}].filter(given, given).size() == 1`,
-    holds: (self) => names.filter((name) => self[name] !== undefined).length === 1,
+    shows: (self) => given(self).length > 0 ? given(self).join(" and ") : undefined,
+    holds: (self) => given(self).length === 1,
   };
 }

@@ -1,10 +1,10 @@
 import { annotations } from "../names.ts";
 import { matchesSelector } from "../label-selector.ts";
 import type { NCAppSetSpec } from "../types.ts";
-import { exactlyOneOf, labelKeys, type Rule } from "./rule.ts";
+import { jobRules } from "./job.ts";
+import { exactlyOneOf, labelKeys, labelSelectorRules, type Rule } from "./rule.ts";
 
 const hasLabel = "has(self.template.metadata.labels) && ";
-type Requirement = NonNullable<NCAppSetSpec["selector"]["matchExpressions"]>[number];
 
 /** Rules between the fields of an NCAppSet. Those of its template are the rules of NCApp. */
 export const setRules: readonly Rule[] = [
@@ -52,14 +52,8 @@ export const setRules: readonly Rule[] = [
     cel: "has(self.replicas) == has(oldSelf.replicas)",
     holds: () => true,
   },
-  {
-    at: "spec.selector.matchExpressions[]",
-    blames: "values",
-    message: "must not be empty if operator is In or NotIn, and empty otherwise",
-    cel: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
-    holds: ({ operator, values = [] }: Requirement) =>
-      ["In", "NotIn"].includes(operator) === values.length > 0,
-  },
+  ...jobRules,
+  ...labelSelectorRules("spec.selector"),
   {
     at: "spec.template.metadata",
     blames: "annotations",
@@ -70,7 +64,6 @@ export const setRules: readonly Rule[] = [
   },
   exactlyOneOf("spec.update.canary", ["count", "nodeSelector"]),
   labelKeys("spec.template.metadata", "labels"),
-  labelKeys("spec.selector", "matchLabels"),
   labelKeys("spec.update.canary", "nodeSelector"),
   labelKeys("spec.overrides[]", "nodeSelector"),
   {
@@ -90,5 +83,6 @@ export const placementFields = [
   "schedulerName",
   "nodeSelector",
   "affinity",
+  "topologySpreadConstraints",
   "tolerations",
 ] as const;

@@ -1,6 +1,33 @@
 import type { Schema } from "./schema-type.ts";
-import { path } from "./patterns.ts";
+import { path, withoutNUL } from "./patterns.ts";
 import { probe } from "./probe.ts";
+
+/** The signals that have a name on Linux. */
+const signals = [
+  ...[
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGILL",
+    "SIGTRAP",
+    "SIGABRT",
+    "SIGBUS",
+    "SIGFPE",
+    "SIGKILL",
+    "SIGUSR1",
+  ],
+  ...["SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP"],
+  ...["SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH"],
+  ...["SIGIO", "SIGPWR", "SIGSYS"],
+] as const;
+const runLimit = (which: string) =>
+  ({
+    type: "integer",
+    format: "int32",
+    description: `How many runs ${which} \`status.recentRuns\` keeps, of 10 in total. Empty: 10.`,
+    minimum: 0,
+    maximum: 10,
+  }) as const satisfies Schema;
 
 /** When the app restarts, how it stops and who may enter it. Changes apply without a restart. */
 export const lifecycle = {
@@ -15,7 +42,8 @@ export const lifecycle = {
     type: "integer",
     format: "int32",
     description:
-      "Seconds before the first restart. Doubles with each restart; resets after the app ran for 600 s.",
+      "Seconds before a restart. The first one comes at once if the app ran for 10 s. Doubles with each restart; resets after the app " +
+      "ran for 600 s.",
     minimum: 0,
     maximum: 86_400,
     default: 10,
@@ -31,17 +59,91 @@ export const lifecycle = {
   terminationGracePeriodSeconds: {
     type: "integer",
     format: "int64",
-    description: "Seconds between SIGTERM to every process of the app and SIGKILL to those that remain.",
+    description:
+      "Seconds from the start of a stop, which is `stopFile` or else `stopSignal`, to SIGKILL for every process that remains.",
     minimum: 0,
     maximum: 86_400,
     default: 30,
   },
+  activeDeadlineSeconds: {
+    type: "integer",
+    format: "int64",
+    description:
+      "Seconds that a run may take. One that takes longer is stopped with reason DeadlineExceeded. As with Pods " +
+      "and Jobs it is not restarted, whatever `restartPolicy` is; with `schedule`, the next run starts at its time. Empty: no limit.",
+    minimum: 1,
+    maximum: 2_147_483_647,
+  },
   stopFile: {
     type: "string",
-    description: "Script that runs before SIGTERM when the app stops: an absolute path on the node. " +
-      "Its run time counts toward the grace period.",
+    description:
+      "Script that runs first when the app stops: an absolute path on the node. `$NCAPP_PID` is the main process of the app. " +
+      "It may take nine tenths of the grace period. If it succeeds, the app has half of the rest to end before it gets `stopSignal`; if " +
+      "it fails, `stopSignal` follows at once.",
     pattern: path,
     maxLength: 4_096,
+  },
+  stopSignal: {
+    type: "string",
+    description: "Signal that asks the app to end, such as SIGQUIT for nginx.",
+    enum: signals,
+    default: "SIGTERM",
+  },
+  stopTarget: {
+    type: "string",
+    description:
+      "Which processes get `stopSignal`. All: every process of the app. Main: its main process, which is `status.pid`; all if " +
+      "that has ended.",
+    enum: ["All", "Main"],
+    default: "All",
+  },
+  update: {
+    type: "object",
+    description: "How a change of the spec or of the script is judged, and what happens if it fails. " +
+      "Ignored for the apps of an NCAppSet, which has its own.",
+    properties: {
+      minReadySeconds: {
+        type: "integer",
+        format: "int32",
+        description: "How long the app must be ready after a change before that counts as good.",
+        minimum: 1,
+        maximum: 86_400,
+        default: 10,
+      },
+      progressDeadlineSeconds: {
+        type: "integer",
+        format: "int32",
+        description: "How long the app may take after a change until that counts as good.",
+        minimum: 1,
+        maximum: 86_400,
+        default: 600,
+      },
+      onFailure: {
+        type: "string",
+        description:
+          "What to do if the app ends, or is not good in time, after a change. Keep: restart it. Rollback: return to the " +
+          "last version of the program and its lifecycle that was good, with the script of that time, until the content changes again. " +
+          "Caps, placement, `suspend` and `allowExec` stay as the spec says.",
+        enum: ["Keep", "Rollback"],
+        default: "Keep",
+      },
+    },
+  },
+  reloadSignal: {
+    type: "string",
+    description:
+      "Signal that makes the main process of the app reload its configuration, such as SIGHUP, for `nckubelet reload`.",
+    enum: signals,
+  },
+  reloadCommand: {
+    type: "array",
+    description:
+      "Command that makes the app reload its configuration, for `nckubelet reload`: its path and arguments, without a shell. It runs " +
+      "beside the app, as its user and with its environment; `$NCAPP_PID` is the main process of the app. It may take 60 seconds.",
+    "x-kubernetes-list-type": "atomic",
+    minItems: 1,
+    maxItems: 1_024,
+    items: { type: "string", pattern: withoutNUL, maxLength: 131_072 },
   },
   livenessProbe: probe("Checks that the app works. Failure restarts the app.", 1),
   readinessProbe: probe("Checks that the app can serve requests. Sets `status.ready`.", 1_000_000),
@@ -69,6 +171,8 @@ export const lifecycle = {
     enum: ["Forbid", "Allow", "Replace"],
     default: "Forbid",
   },
+  successfulRunsHistoryLimit: runLimit("that completed"),
+  failedRunsHistoryLimit: runLimit("that ended in another way"),
   suspend: {
     type: "boolean",
     description: "If true, the agent stops the app and does not start it. The NCApp stays.",

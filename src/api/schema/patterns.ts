@@ -17,6 +17,8 @@ export const pathOrURL =
   "^(/[^\\x00-\\x1f\\x7f]*|https?://[^\\x00-\\x20\\x7f/?#@]+([/?#][^\\x00-\\x20\\x7f]*)?)?$";
 /** An absolute path, or nothing. */
 export const path = "^(/[^\\x00-\\x1f\\x7f]*)?$";
+/** An absolute path, with a leading "-" if nothing may be there; or nothing. */
+export const optionalPath = "^(-?/[^\\x00-\\x1f\\x7f]*)?$";
 /** Text that execve accepts. */
 export const withoutNUL = "^[^\\x00]*$";
 /** A SHA-256 digest in hex, or nothing. */
@@ -68,6 +70,7 @@ const meaning: ReadonlyMap<string, string> = new Map([
   ],
   [unavailableShare, 'must be a number of apps or a percentage such as "10%"'],
   [path, "must be an absolute path without control characters"],
+  [optionalPath, 'must be an absolute path, with a leading "-" if the file may be missing'],
   [withoutNUL, "must not contain a NUL character: programs cannot receive one"],
   [sha256, "must be the 64 hex digits of a SHA-256 digest"],
   [

@@ -1,7 +1,7 @@
 import { defaultSchedulerName } from "../names.ts";
 import type { Schema } from "./schema-type.ts";
 import { labelValue, subdomainOrEmpty } from "./patterns.ts";
-import { affinity, port, toleration } from "./scheduling.ts";
+import { affinity, port, toleration, topologySpreadConstraint } from "./scheduling.ts";
 
 export const placement = {
   nodeName: {
@@ -25,6 +25,15 @@ export const placement = {
     additionalProperties: { type: "string", pattern: labelValue, maxLength: 63 },
   },
   affinity,
+  topologySpreadConstraints: {
+    type: "array",
+    description:
+      "How the app is spread with others. Apps of a set, or with the same app.kubernetes.io/name, are always spread over nodes, then over zones, as far as possible.",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["topologyKey", "whenUnsatisfiable"],
+    maxItems: 8,
+    items: topologySpreadConstraint,
+  },
   tolerations: {
     type: "array",
     description: "Taints that the app tolerates.",

@@ -1,6 +1,6 @@
 import type { Schema } from "./schema-type.ts";
 import { envVar } from "./env.ts";
-import { account, path, pathOrURL, sha256, withoutNUL } from "./patterns.ts";
+import { account, optionalPath, path, pathOrURL, sha256, withoutNUL } from "./patterns.ts";
 
 const userOrGroup = (description: string) =>
   ({
@@ -18,7 +18,7 @@ export const program = {
   shellFile: {
     type: "string",
     description: "Script that starts the app: an absolute path on the node, or an https:// or http:// URL. " +
-      "An executable script runs with its shebang, any other with sh. The script may stay in the foreground, or start " +
+      "It runs with its shebang, without one with sh. The script may stay in the foreground, or start " +
       "background processes and exit 0: the app runs while any process in its cgroup runs. Empty: nothing to run yet.",
     pattern: pathOrURL,
     maxLength: 4_096,
@@ -44,6 +44,14 @@ export const program = {
     "x-kubernetes-list-map-keys": ["name"],
     maxItems: 1_024,
     items: envVar,
+  },
+  envFile: {
+    type: "string",
+    description:
+      "File on the node with variables of the app, as in EnvironmentFile= of systemd: an absolute path, with a leading `-` if the file " +
+      "may be missing. It is read at every start, with the rights of the app's user. `env` overrides it.",
+    pattern: optionalPath,
+    maxLength: 4_096,
   },
   workingDir: {
     type: "string",

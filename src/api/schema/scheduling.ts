@@ -1,4 +1,5 @@
 import type { Schema } from "./schema-type.ts";
+import { labelSelector } from "./label-selector.ts";
 import { labelValue, maxLabelKeyLength, portName, qualifiedName, qualifiedNameOrEmpty } from "./patterns.ts";
 
 const requirement = {
@@ -68,6 +69,46 @@ export const nodeSelectorTerm = {
   },
 } as const satisfies Schema;
 
+const topologyKey = {
+  type: "string",
+  description:
+    "Label of Nodes whose values are the domains, such as kubernetes.io/hostname or topology.kubernetes.io/zone.",
+  pattern: qualifiedName,
+  maxLength: maxLabelKeyLength,
+} as const satisfies Schema;
+
+/** How apps are spread over the domains of a topology. */
+export const topologySpreadConstraint = {
+  type: "object",
+  description: "How the apps that the selector matches are spread over the domains of a topology.",
+  required: ["maxSkew", "topologyKey", "whenUnsatisfiable", "labelSelector"],
+  properties: {
+    maxSkew: {
+      type: "integer",
+      format: "int32",
+      description: "How many more apps a domain may have than the one with the fewest.",
+      minimum: 1,
+      maximum: 10_000,
+    },
+    topologyKey,
+    whenUnsatisfiable: {
+      type: "string",
+      description:
+        "DoNotSchedule: the app waits rather than exceed maxSkew. ScheduleAnyway: domains with fewer apps are preferred.",
+      enum: ["DoNotSchedule", "ScheduleAnyway"],
+    },
+    labelSelector: labelSelector("Apps of the namespace that are counted. Empty: all."),
+  },
+} as const satisfies Schema;
+
+export const appAffinityTerm = {
+  type: "object",
+  description: "Apps of the namespace, and the topology that they are looked for in.",
+  "x-kubernetes-map-type": "atomic",
+  required: ["topologyKey", "labelSelector"],
+  properties: { topologyKey, labelSelector: labelSelector("Labels of the apps. Empty: all.") },
+} as const satisfies Schema;
+
 export const affinity = {
   type: "object",
   description: "Rules about where the app runs.",
@@ -109,6 +150,41 @@ export const affinity = {
                 maximum: 100,
               },
               preference: nodeSelectorTerm,
+            },
+          },
+        },
+      },
+    },
+    appAntiAffinity: {
+      type: "object",
+      description:
+        "Apps of the namespace that the app does not share a domain with, as podAntiAffinity of a Pod.",
+      properties: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          type: "array",
+          description:
+            "The scheduler chooses no domain that has such an app, and no such app a domain that has this one.",
+          "x-kubernetes-list-type": "atomic",
+          maxItems: 16,
+          items: appAffinityTerm,
+        },
+        preferredDuringSchedulingIgnoredDuringExecution: {
+          type: "array",
+          description: "Terms that lower the score of domains with such apps.",
+          "x-kubernetes-list-type": "atomic",
+          maxItems: 16,
+          items: {
+            type: "object",
+            required: ["weight", "appAffinityTerm"],
+            properties: {
+              weight: {
+                type: "integer",
+                format: "int32",
+                description: "Weight of the term, 1 to 100.",
+                minimum: 1,
+                maximum: 100,
+              },
+              appAffinityTerm,
             },
           },
         },

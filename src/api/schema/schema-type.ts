@@ -9,7 +9,7 @@ export type Schema = {
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
   readonly format?: "date-time" | "int32" | "int64";
   readonly enum?: readonly string[];
-  readonly default?: string | number | boolean | Readonly<Record<string, never>>;
+  readonly default?: string | number | boolean | Readonly<Record<string, number>>;
   readonly pattern?: string;
   readonly minLength?: number;
   readonly maxLength?: number;

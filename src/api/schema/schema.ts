@@ -6,7 +6,7 @@
  * `lifecycle.ts` (apply without a restart), `placement.ts` (where the app runs). Fields of the status are in `status.ts`; `supervisor/status.ts` sets
  * them. `kubectl explain` prints the descriptions.
  */
-import { apiVersion, kind } from "../names.ts";
+import { apiVersions, kind } from "../names.ts";
 import type { Schema } from "./schema-type.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { limits } from "./limits.ts";
@@ -17,14 +17,38 @@ import { status } from "./status.ts";
 
 export type { envVar } from "./env.ts";
 export { envVarSource } from "./env.ts";
+export { lifecycle } from "./lifecycle.ts";
+export { limits } from "./limits.ts";
 export { metadata } from "./metadata.ts";
-export { explainMismatch, labelValue, maxLabelKeyLength, percent, qualifiedName } from "./patterns.ts";
-export type { probe, probeActions } from "./probe.ts";
-export type { affinity, nodeSelectorTerm, port, toleration } from "./scheduling.ts";
+export {
+  dataKey,
+  explainMismatch,
+  label,
+  labelValue,
+  maxLabelKeyLength,
+  percent,
+  qualifiedName,
+  subdomain,
+} from "./patterns.ts";
+export { placement } from "./placement.ts";
+export { ncappPolicy } from "./policy.ts";
+export { type probe, probeActions } from "./probe.ts";
+export { program } from "./program.ts";
+export {
+  affinity,
+  type appAffinityTerm,
+  nodeSelectorTerm,
+  type port,
+  type toleration,
+  type topologySpreadConstraint,
+} from "./scheduling.ts";
 export type { FromSchema, Schema } from "./schema-type.ts";
-export { ncappset, setSpec, template, templateSpec } from "./set.ts";
+export { maxReplicas, ncappset, setSpec, template, templateSpec } from "./set.ts";
 export type { setStatus } from "./set-status.ts";
 export type { condition, lastExit, status } from "./status.ts";
+
+/** Fields whose change restarts an app. */
+export const programFields = Object.keys(program) as (keyof typeof program)[];
 
 export const spec = {
   type: "object",
@@ -32,13 +56,18 @@ export const spec = {
   properties: { ...program, ...limits, ...lifecycle, ...placement },
 } as const satisfies Schema;
 
+/** The fields of a version of an app, which an earlier one replaces on a rollback; see supervisor/decide/versions.ts. */
+export const versionFields = Object.keys({ ...program, ...lifecycle }).filter((name) =>
+  !["suspend", "allowExec", "update"].includes(name)
+) as (keyof typeof program | keyof typeof lifecycle)[];
+
 export const ncapp = {
   type: "object",
   description:
     "NCApp is a non-containerized application: a script to run, and the share of the node that it may use.",
   required: ["apiVersion", "kind", "metadata", "spec"],
   properties: {
-    apiVersion: { type: "string", enum: [apiVersion] },
+    apiVersion: { type: "string", enum: apiVersions },
     kind: { type: "string", enum: [kind] },
     metadata,
     spec,

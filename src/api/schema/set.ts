@@ -2,11 +2,12 @@
  * The schema of NCAppSet: one app on many nodes. Its template has the schema of NCApp, without the node, which the set or the
  * scheduler chooses.
  */
-import { apiVersion, setKind } from "../names.ts";
+import { apiVersions, setKind } from "../names.ts";
 import { lifecycle } from "./lifecycle.ts";
 import { limits } from "./limits.ts";
 import { metadata } from "./metadata.ts";
-import { labelValue, maxLabelKeyLength, qualifiedName, unavailableShare } from "./patterns.ts";
+import { labels, labelSelector } from "./label-selector.ts";
+import { unavailableShare } from "./patterns.ts";
 import { placement } from "./placement.ts";
 import { program } from "./program.ts";
 import type { Schema } from "./schema-type.ts";
@@ -14,61 +15,13 @@ import { setStatus } from "./set-status.ts";
 
 const { nodeName: _chosenPerApp, ...templatePlacement } = placement;
 
-/** Twice the nodes that the scheduler is measured with. */
-const maxReplicas = 10_000;
+/** The most apps of a set: twice the nodes that the scheduler is measured with. */
+export const maxReplicas = 10_000;
 /** A year. */
 const maxSeconds = 31_536_000;
 
 const count = (description: string, minimum: number, maximum = 2_147_483_647) =>
   ({ type: "integer", format: "int32", description, minimum, maximum }) as const satisfies Schema;
-const labels = (description: string) =>
-  ({
-    type: "object",
-    description,
-    maxProperties: 64,
-    additionalProperties: { type: "string", pattern: labelValue, maxLength: 63 },
-  }) as const satisfies Schema;
-
-const labelSelector = {
-  type: "object",
-  description:
-    "Labels of the apps that belong to the set. The template must have them. It cannot be changed.",
-  "x-kubernetes-map-type": "atomic",
-  properties: {
-    matchLabels: labels("Labels that an app must have, with these values."),
-    matchExpressions: {
-      type: "array",
-      description: "Requirements on the labels of an app, all of which must hold.",
-      "x-kubernetes-list-type": "atomic",
-      maxItems: 16,
-      items: {
-        type: "object",
-        required: ["key", "operator"],
-        properties: {
-          key: {
-            type: "string",
-            description: "Label key.",
-            pattern: qualifiedName,
-            maxLength: maxLabelKeyLength,
-          },
-          operator: {
-            type: "string",
-            description: "How the label relates to `values`.",
-            enum: ["In", "NotIn", "Exists", "DoesNotExist"],
-          },
-          values: {
-            type: "array",
-            description: "Values to compare with: one or more for In and NotIn, none for the others.",
-            "x-kubernetes-list-type": "atomic",
-            maxItems: 64,
-            items: { type: "string", pattern: labelValue, maxLength: 63 },
-          },
-        },
-      },
-    },
-  },
-} as const satisfies Schema;
-
 /** The spec of the set's apps. */
 export const templateSpec = {
   type: "object",
@@ -172,6 +125,56 @@ const override = {
   },
 } as const satisfies Schema;
 
+const seconds = (description: string, minimum: number) => count(description, minimum, maxSeconds);
+
+/** The names and meanings are those of a Job of batch/v1. An index is the number of an app, or its node. */
+const job = {
+  type: "object",
+  description:
+    "Runs the template to completion, as a Job does: `completions` times, or once on every node that its placement rules choose. " +
+    "It cannot be added or removed later.",
+  properties: {
+    completions: count(
+      "How many apps must complete. Absent: one on every node that the placement rules of the template choose. It cannot be changed.",
+      0,
+      maxReplicas,
+    ),
+    parallelism: {
+      ...count(
+        "How many apps may run at the same time. If it is lowered, those that run go on, and no other starts.",
+        0,
+        maxReplicas,
+      ),
+      default: 1,
+    },
+    backoffLimit: count(
+      "How many failed runs of all apps are repeated before the job fails. Absent: 6, or no limit if there is a `backoffLimitPerIndex`.",
+      0,
+    ),
+    backoffLimitPerIndex: count(
+      "How many failed runs of each app are repeated. An app that fails more often has failed, the others go on, and the job fails at " +
+        "the end.",
+      0,
+    ),
+    activeDeadlineSeconds: seconds(
+      "How long the job may take. After that it fails, and what runs is stopped. Time in which it is suspended does not count. Absent: " +
+        "no limit.",
+      1,
+    ),
+    ttlSecondsAfterFinished: seconds(
+      "How long after its end the set is deleted, with its apps. Absent: never.",
+      0,
+    ),
+    suspend: {
+      type: "boolean",
+      description:
+        "True: what runs is stopped, and nothing starts. Only then can the template be changed. Apps that were stopped run again from the " +
+        "start.",
+      default: false,
+    },
+  },
+} as const satisfies Schema;
+
 export const setSpec = {
   type: "object",
   description: "Which app to run, on which nodes, and how to update it.",
@@ -183,7 +186,10 @@ export const setSpec = {
       0,
       maxReplicas,
     ),
-    selector: labelSelector,
+    job,
+    selector: labelSelector(
+      "Labels of the apps that belong to the set. The template must have them. It cannot be changed.",
+    ),
     template,
     minReadySeconds: {
       ...count(
@@ -226,7 +232,7 @@ export const ncappset = {
     "itself.",
   required: ["apiVersion", "kind", "metadata", "spec"],
   properties: {
-    apiVersion: { type: "string", enum: [apiVersion] },
+    apiVersion: { type: "string", enum: apiVersions },
     kind: { type: "string", enum: [setKind] },
     metadata,
     spec: setSpec,

@@ -38,7 +38,7 @@ function violation(rule: Rule, { field, value: self }: FieldValue): FieldError[]
   if (result === true) return [];
   const detail = result === false ? rule.message : result;
   const blamed = rule.blames ? `${field}.${rule.blames}` : field;
-  const value = rule.blames ? lookUp(self, rule.blames) : self;
+  const value = rule.shows ? rule.shows(self) : rule.blames ? lookUp(self, rule.blames) : self;
   return [value === undefined ? required(blamed, detail) : invalid(blamed, value, detail)];
 }
 

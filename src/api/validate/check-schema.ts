@@ -18,6 +18,7 @@ import {
   wrongType,
 } from "../field-error.ts";
 import { isObject } from "../../lib/objects.ts";
+import { formOf, pairForm } from "./other-forms.ts";
 import { otherWord } from "./other-words.ts";
 import { explainMismatch, maxLabelKeyLength, type Schema } from "../schema/schema.ts";
 
@@ -136,6 +137,8 @@ function checkObject(schema: Schema, value: { [name: string]: unknown }, field: 
   }
   const known = Object.keys(properties).filter((name) => present.includes(name));
   const others = present.filter((name) => !Object.hasOwn(properties, name));
+  const form = pairForm(schema, others, present);
+  if (form !== undefined) return [invalid(field, others[0], form)];
   return [
     ...needed.filter((name) => !present.includes(name)).map((name) => required(child(field, name))),
     ...known.flatMap((name) => checkSchema(properties[name]!, value[name], child(field, name))),
@@ -186,8 +189,8 @@ function mustBe(schema: Schema, value: unknown): string {
     number: "a number",
   };
   const wanted = schema.type === "boolean" ? "true or false" : names[schema.type ?? "object"];
-  const isBare = schema.type === "string" && (typeof value === "number" || typeof value === "boolean");
-  return `must be ${wanted}, not ${typeName(value)}${isBare ? ": quote it" : ""}`;
+  const form = formOf(schema, value);
+  return `must be ${wanted}, not ${typeName(value)}${form && `: ${form}`}`;
 }
 
 function typeName(value: unknown): string {

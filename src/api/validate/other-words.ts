@@ -1,3 +1,4 @@
+/** Names that other programs have for a field. A field that is only misspelled is found by `suggestion` of ../field-error.ts. */
 import { ownValue } from "../../lib/objects.ts";
 
 /** Fields that users of Pods, docker, systemd and cron expect in `spec`, and what an NCApp has instead. */
@@ -19,10 +20,26 @@ const inSpec: Record<string, string> = {
   restart: "use restartPolicy",
   replicas: "an NCApp runs once, on one node",
   healthcheck: "use livenessProbe",
+  envfrom: "use env with valueFrom for each key, or envFile for a file on the node",
+  environmentfile: "use envFile",
+  reload: "use reloadSignal or reloadCommand",
+  reloadfile: "use reloadCommand",
+  execreload: "use reloadSignal or reloadCommand",
+  execstop: "use stopFile or stopSignal",
+};
+
+/** The same for probes. */
+const inProbe: Record<string, string> = {
+  period: "use periodSeconds",
+  interval: "use periodSeconds",
+  timeout: "use timeoutSeconds",
+  retries: "use failureThreshold",
+  command: "use exec: {command: [...]}",
+  test: "use exec: {command: [...]}",
 };
 
 /** Returns what to write instead of an unknown field; undefined if there is nothing to say. */
 export function otherWord(field: string): string | undefined {
-  const name = /^spec\.(\w+)$/.exec(field)?.[1]?.toLowerCase();
-  return name === undefined ? undefined : ownValue(inSpec, name);
+  const [, probe, name = ""] = /^spec\.(\w+Probe\.)?(\w+)$/.exec(field) ?? [];
+  return ownValue(probe ? inProbe : inSpec, name.toLowerCase());
 }

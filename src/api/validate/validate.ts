@@ -12,6 +12,7 @@ import type { FieldError } from "../field-error.ts";
 import { findHiddenValues } from "./hidden-values.ts";
 import { ncapp, type Schema, spec as specSchema } from "../schema/schema.ts";
 
+export { checkSchema } from "./check-schema.ts";
 export { applyDefaults, withDefaults } from "./defaults.ts";
 export { validateNCAppSet } from "./validate-set.ts";
 export { findPlaceholders } from "./hidden-values.ts";

@@ -3,7 +3,7 @@
  */
 import type { NCApp } from "../../api/types.ts";
 import { closest } from "../../lib/closest.ts";
-import type { AppEventView, StatusAnswer } from "../../server/view.ts";
+import type { AppEventView, HistoryEntry, StatusAnswer } from "../../server/view.ts";
 import { type AppName, fullName, nameOf } from "../app-name.ts";
 import type { Flag, Invocation, Io } from "../command.ts";
 import { defaultPaths, findSocket } from "../config/config.ts";
@@ -17,6 +17,8 @@ export type NodeApp = NCApp & {
     source?: string;
     origin?: string;
     logFile?: string;
+    /** The id of the run, while the app runs. */
+    run?: string;
   };
 };
 
@@ -25,8 +27,10 @@ export interface AgentClient {
   /** Resolves to the link that opens the dashboard. */
   dashboard(): Promise<string>;
   list(): Promise<NodeApp[]>;
-  /** What happened to apps lately, oldest first. */
-  events(): Promise<AppEventView[]>;
+  /** What happened to apps, oldest first: the last events of each, or all since then. */
+  events(query?: { app?: AppName; sinceSeconds?: number }): Promise<AppEventView[]>;
+  /** Everything that is known to have happened to an app, also to one that was removed. */
+  history(app: AppName, sinceSeconds?: number): Promise<HistoryEntry[]>;
   find(app: AppName): Promise<NodeApp | undefined>;
   get(app: AppName): Promise<NodeApp>;
   /** The app now and after each change, undefined when it is gone. May end earlier, such as when too many clients watch. */
@@ -34,10 +38,14 @@ export interface AgentClient {
   /** Stores an app; a dry run only says what that would change. */
   put(app: NCApp, options?: { dryRun?: boolean }): Promise<PutOutcome>;
   remove(app: AppName): Promise<void>;
-  act(app: AppName, verb: "restart" | "stop" | "start" | "trigger"): Promise<void>;
+  /** Resolves when the agent has carried it out (reload), or knows of it (the others). */
+  act(app: AppName, verb: "restart" | "stop" | "start" | "reload" | "trigger" | "undo"): Promise<void>;
   /** The log; with `follow` until the signal aborts or the app is gone. */
   logs(app: AppName, options: LogOptions): AsyncGenerator<Uint8Array>;
 }
+
+/** What the agent gives a reload command (supervisor/runner/reload.ts), and some time for itself. */
+const reloadTimeoutMs = 75_000;
 
 /** What a put changed, or would change. */
 export interface PutOutcome {
@@ -45,6 +53,8 @@ export interface PutOutcome {
   /** It makes the app restart. */
   restarts?: boolean;
   warnings?: string[];
+  /** Only in a dry run: why the agent would refuse it, since it is to be changed elsewhere. */
+  refused?: string;
   /** The app as desired now, with its status. */
   app: NodeApp;
 }
@@ -114,7 +124,16 @@ export function createAgentClient(socket: string): AgentClient {
     status,
     dashboard: async () => (await askAgent<{ url: string }>(socket, "/dashboard-url")).url,
     list,
-    events: async () => (await askAgent<{ items: AppEventView[] }>(socket, "/events")).items,
+    async events({ app, sinceSeconds } = {}) {
+      const query = queryOf({ app: app && fullName(app), sinceSeconds });
+      const { items } = await askAgent<{ items: AppEventView[] }>(socket, `/events?${query}`);
+      return items.sort((a, b) => a.lastTimestamp < b.lastTimestamp ? -1 : 1);
+    },
+    history: (app, sinceSeconds) =>
+      onApp(app, async () => {
+        const path = `${appPath(app)}/history?${queryOf({ sinceSeconds })}`;
+        return (await askAgent<{ items: HistoryEntry[] }>(socket, path)).items;
+      }),
     find,
     get: (app) => onApp(app, () => askAgent<NodeApp>(socket, appPath(app))),
     async *watch(app, signal) {
@@ -140,7 +159,10 @@ export function createAgentClient(socket: string): AgentClient {
     },
     remove: (app) => onApp(app, async () => void await askAgent(socket, appPath(app), { method: "DELETE" })),
     act: (app, verb) =>
-      onApp(app, async () => void await askAgent(socket, `${appPath(app)}/${verb}`, { method: "POST" })),
+      onApp(app, async () => {
+        const timeoutMs = verb === "reload" ? reloadTimeoutMs : undefined;
+        await askAgent(socket, `${appPath(app)}/${verb}`, { method: "POST", timeoutMs });
+      }),
     async *logs(app, { signal, ...choice }) {
       try {
         yield* streamFromAgent(socket, logPath(app, choice), signal);
@@ -162,7 +184,11 @@ export function logPath(app: AppName, choice: LogChoice): string {
 
 /** The query for a log: the parameters have the same names at agents and in the API of Pods. */
 export function logQuery(choice: LogChoice): URLSearchParams {
-  const given = Object.entries(choice).filter(([, value]) => value !== undefined && value !== false);
+  return queryOf({ ...choice });
+}
+
+function queryOf(parameters: Record<string, string | number | boolean | undefined>): URLSearchParams {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== false);
   return new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
 }
 

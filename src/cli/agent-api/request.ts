@@ -9,6 +9,8 @@ export interface AgentRequest {
   signal?: AbortSignal;
   /** Pauses in the body of the response have no limit. */
   stream?: boolean;
+  /** For the head of the response, if that may take long. */
+  timeoutMs?: number;
 }
 
 export interface AgentResponse {
@@ -17,7 +19,7 @@ export interface AgentResponse {
 }
 
 /** For connecting, for the head of the response, and for each pause in its body. */
-const timeoutMs = 10_000;
+const usualTimeoutMs = 10_000;
 
 /**
  * Sends a request and resolves with the head of the response; the connection closes after its body. A timeout has the code
@@ -26,12 +28,12 @@ const timeoutMs = 10_000;
 export async function sendRequest(
   socketPath: string,
   path: string,
-  { method = "GET", body: content, signal, stream = false }: AgentRequest,
+  { method = "GET", body: content, signal, stream = false, timeoutMs = usualTimeoutMs }: AgentRequest,
 ): Promise<AgentResponse> {
   // Loaded here: `version`, `validate` and help ask no agent.
   const { Agent, request } = await import("../../lib/undici.ts");
   const dispatcher = new Agent({
-    connect: { socketPath, timeout: timeoutMs },
+    connect: { socketPath, timeout: usualTimeoutMs },
     pipelining: 0,
     allowH2: false,
   });
@@ -44,7 +46,7 @@ export async function sendRequest(
       ? {}
       : { headers: { "content-type": "application/json" }, body: JSON.stringify(content) }),
     headersTimeout: timeoutMs,
-    bodyTimeout: stream ? 0 : timeoutMs,
+    bodyTimeout: stream ? 0 : usualTimeoutMs,
   };
   try {
     const { statusCode, body } = await request(dispatcher, options);

@@ -1,13 +1,15 @@
 import { loadAccess, printResolution } from "../../kube/access/access.ts";
 import { closeInheritedDescriptors } from "./inherited-descriptors.ts";
-import { createLogger } from "../../lib/log.ts";
+import { createLogger, type Logger, type LogOptions } from "../../lib/log.ts";
+import { createPulse } from "../../lib/pulse.ts";
 import { version } from "../../lib/version.ts";
 import { type Command, textFlag, UsageError } from "../command.ts";
-import { agentFlags, readAgentSettings } from "../config/config.ts";
+import { agentFlags, type AgentSettings, planReload, readAgentSettings } from "../config/config.ts";
 import { misspelledVariables } from "../flag-values.ts";
 
 export const agentCommand: Command = {
   flags: agentFlags,
+  otherFlags: { "--reload": "send SIGHUP to the agent, such as with 'systemctl reload nckubelet'" },
   examples: [
     "nckubelet agent --kubeconfig /etc/nckubelet/kubeconfig",
     "nckubelet agent --server http://127.0.0.1:8001 --node-name edge-7",
@@ -15,8 +17,14 @@ export const agentCommand: Command = {
     "nckubelet agent --standalone --manifests /etc/nckubelet/manifests",
   ],
   async run({ flags }, io) {
-    const { logLevel, logFormat, ...settings } = await readAgentSettings(flags, io.env);
-    const log = createLogger({ level: logLevel, format: logFormat, write: (line) => io.stderr(`${line}\n`) });
+    // At once: a SIGHUP during the start ends nothing, and what it asks for is read anyway.
+    let reload = () => {};
+    io.onHangup?.(() => reload());
+    const read = () => readAgentSettings(flags, io.env);
+    const { logLevel, logFormat, texts, ...settings } = await read();
+    const logging = { level: logLevel, format: logFormat, write: (line: string) => io.stderr(`${line}\n`) };
+    const log = createLogger(logging);
+    const reloads = createPulse();
     closeInheritedDescriptors();
     log.info("starting", { version, node: settings.nodeName });
     for (const warning of misspelledVariables(io.env, Object.keys(agentFlags))) log.warn(warning);
@@ -31,7 +39,8 @@ export const agentCommand: Command = {
     const access = standalone ? undefined : loadAccess({ kubeconfig, server, env, self, signal, log });
     access?.catch(() => {});
     const { startAgent } = await import("../../agent/agent.ts");
-    const agent = await startAgent({ ...settings, version, log, self, access });
+    const agent = await startAgent({ ...settings, version, log, self, access, reloads });
+    reload = createReload({ read, started: texts, logging, log, beat: reloads.beat });
     if (!io.signal.aborted) {
       await new Promise((resolve) => io.signal.addEventListener("abort", resolve, { once: true }));
     }
@@ -42,6 +51,48 @@ export const agentCommand: Command = {
     return 0;
   },
 };
+
+/**
+ * Returns what SIGHUP does: the settings are read again, and those that can apply at once do; the others are named. Manifests and
+ * certificates are read again in any case.
+ */
+export function createReload({ read, started, logging, log, beat }: {
+  read: () => Promise<AgentSettings>;
+  started: AgentSettings["texts"];
+  logging: LogOptions;
+  log: Logger;
+  beat: () => void;
+}): () => void {
+  let last = started;
+  const reloadOnce = async () => {
+    beat();
+    try {
+      const { logLevel, logFormat, texts } = await read();
+      const { applied, pending } = planReload(texts, { started, last });
+      last = texts;
+      Object.assign(logging, { level: logLevel, format: logFormat });
+      log.info("reloaded: manifests and certificates are read again", {
+        settings: applied.length > 0 ? applied.join(", ") : "unchanged",
+      });
+      if (pending.length > 0) {
+        log.warn("settings have changed that need a restart of the agent", { settings: pending.join(", ") });
+      }
+    } catch (error) {
+      log.error("cannot reload the settings: those before stay in force", { error });
+    }
+  };
+  let reloading: Promise<void> | undefined;
+  let isAskedAgain = false;
+  const reload = () => {
+    if (reloading) return void (isAskedAgain = true);
+    isAskedAgain = false;
+    reloading = reloadOnce().finally(() => {
+      reloading = undefined;
+      if (isAskedAgain) reload();
+    });
+  };
+  return reload;
+}
 
 /** Prints the maker and model of this machine. The agent runs it as a process of its own, which frees the memory that it needs. */
 export const hardwareCommand: Command = {

@@ -1,4 +1,4 @@
-/** The commands that change apps on this node and wait for the outcome: stop, start, restart, delete. */
+/** The commands that change apps on this node and wait for the outcome: stop, start, restart, reload, undo, trigger, delete. */
 import { keyOf } from "../../api/names.ts";
 import { type AgentClient, appFlags, connectAgent, type NodeApp } from "../agent-api/agent-api.ts";
 import { type AppName, fullName, nameOf } from "../app-name.ts";
@@ -11,11 +11,13 @@ import {
   waitForNewRun,
   waitForRemoval,
   waitForStop,
+  waitForTriggeredEnd,
   waitForTriggeredRun,
+  waitForVersion,
   wasDeleted,
 } from "../app-state.ts";
 import { chooseApps, chooseFlags } from "../choose-apps.ts";
-import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
+import { type Command, type Flag, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
 
 interface Verb {
@@ -24,9 +26,16 @@ interface Verb {
   done: string;
   /** Takes manifests with -f, and their apps. */
   takesFiles?: boolean;
+  flags?: Record<string, Flag>;
   ask(client: AgentClient, app: AppName): Promise<void>;
-  /** Waits for the outcome; `before` is the app as it was when the agent was asked. */
-  wait(client: AgentClient, before: NodeApp, signal: AbortSignal): Promise<Outcome>;
+  /** Waits for the outcome; `before` is the app as it was when the agent was asked. Absent if the agent answers when it is done. */
+  wait?(client: AgentClient, before: NodeApp, signal: AbortSignal, asked: Asked): Promise<Outcome>;
+}
+
+/** What the user has asked for, and when the agent was asked. */
+interface Asked {
+  at: number;
+  flags: Invocation["flags"];
 }
 
 const startTimeoutMs = 15_000;
@@ -62,13 +71,36 @@ export const restartCommand = verbCommand({
   },
 });
 
+/** Brings back the version before the one in force. Their sources keep what they want, which counts again when it changes. */
+export const undoCommand = verbCommand({
+  examples: ["nckubelet undo web", "nckubelet undo shop/web"],
+  done: "undone",
+  ask: (client, app) => client.act(app, "undo"),
+  async wait(client, before, signal) {
+    const after = await waitForVersion(client, before, { timeoutMs: stopTimeoutMs(before), signal });
+    if (!after) return wasDeleted(nameOf(before));
+    const { ok, text } = describeState(after);
+    return { ok, text: `${text}; its version is ${after.status?.goodRevision}` };
+  },
+});
+
+/** Makes apps reload their configuration; the agent answers with the outcome. */
+export const reloadCommand = verbCommand({
+  examples: ["nckubelet reload web", "nckubelet reload -l app=web"],
+  done: "reloaded",
+  ask: (client, app) => client.act(app, "reload"),
+});
+
 /** Runs apps with a schedule now. */
 export const triggerCommand = verbCommand({
-  examples: ["nckubelet trigger backup"],
+  examples: ["nckubelet trigger backup", "nckubelet trigger --wait backup && echo done"],
   done: "triggered",
+  flags: { wait: { help: "Wait until the run has ended, and exit with its status." } },
   ask: (client, app) => client.act(app, "trigger"),
-  wait: (client, before, signal) =>
-    waitForTriggeredRun(client, before, { timeoutMs: startTimeoutMs, signal }),
+  wait: (client, before, signal, { at, flags }) =>
+    flags.wait
+      ? waitForTriggeredEnd(client, before, { since: at, startTimeoutMs, signal })
+      : waitForTriggeredRun(client, before, { timeoutMs: startTimeoutMs, signal }),
 });
 
 /** Stops apps and removes them with their logs. */
@@ -81,7 +113,7 @@ export const deleteCommand = verbCommand({
 });
 
 /** Creates a command that applies the verb to each APP. A failure does not stop the others. */
-function verbCommand({ examples, done, takesFiles = false, ask, wait }: Verb): Command {
+function verbCommand({ examples, done, takesFiles = false, flags = {}, ask, wait }: Verb): Command {
   return {
     operands: "APP...",
     flags: {
@@ -90,25 +122,32 @@ function verbCommand({ examples, done, takesFiles = false, ask, wait }: Verb): C
         : {}),
       ...chooseFlags,
       ...appFlags,
-      "no-wait": { help: "Do not wait for the outcome." },
+      ...flags,
+      ...(wait ? { "no-wait": { help: "Do not wait for the outcome." } } : {}),
     },
     examples,
     async run(invocation, io) {
+      if (invocation.flags.wait && invocation.flags["no-wait"]) {
+        throw new UsageError("use --wait or --no-wait, not both");
+      }
       const client = await connectAgent(invocation, io);
       const apps = invocation.flags.filename
         ? await appsOfFiles(invocation, io)
         : await chooseApps(invocation, nodeList(client, textFlag(invocation, "namespace")));
       const outcomes = await Promise.allSettled(apps.map(async (app) => {
         const before = await client.get(app);
+        const asked = { at: Date.now(), flags: invocation.flags };
         await ask(client, app);
-        const outcome = invocation.flags["no-wait"]
-          ? { ok: true, text: `${fullName(app)} is being ${done}` }
-          : await wait(client, before, io.signal);
+        const isBeing = invocation.flags["no-wait"] ? "is being" : "is";
+        const outcome = wait && !invocation.flags["no-wait"]
+          ? await wait(client, before, io.signal, asked)
+          : { ok: true, text: `${fullName(app)} ${isBeing} ${done}` };
         return report(outcome, io);
       }));
       const failures = outcomes.filter((outcome) => outcome.status === "rejected");
       if (failures.length > 0) throw joinErrors(failures.map(({ reason }) => reason as Error));
-      return outcomes.every((outcome) => outcome.status === "fulfilled" && outcome.value === 0) ? 0 : 1;
+      const statuses = outcomes.map((outcome) => outcome.status === "fulfilled" ? outcome.value : 1);
+      return statuses.find((status) => status !== 0) ?? 0;
     },
   };
 }

@@ -11,6 +11,7 @@ import { nameOf, shortName } from "../app-name.ts";
 import {
   describeState,
   isSettled,
+  type Outcome,
   report,
   waitForNewRun,
   waitUntilSteady,
@@ -19,6 +20,7 @@ import {
 import { type Command, type Flag, type Invocation, type Io, textFlag } from "../command.ts";
 import { parseDuration } from "../flag-values.ts";
 import { filenameFlag, readManifestFiles } from "../manifest-files.ts";
+import { whileRunning } from "../screen/screen.ts";
 
 /** The flags of commands that read manifests for the agent of this node. */
 export const manifestFlags: Record<string, Flag> = {
@@ -52,6 +54,7 @@ export const applyCommand: Command = {
     for (const app of apps) {
       const before = await client.find(nameOf(app));
       const outcome = await putApp(client, app, { dryRun });
+      if (outcome.refused) throw new Error(`${keyOf(app)} was not applied: ${outcome.refused}`);
       for (const warning of outcome.warnings ?? []) io.stderr(`warning: ${keyOf(app)}: ${warning}\n`);
       io.stdout(`${keyOf(app)} ${describeChange(outcome)}${dryRun ? " (dry run)" : ""}\n`);
       waits.push(() => waitUntilReady(client, outcome, { before, timeoutMs, io }));
@@ -104,16 +107,30 @@ async function waitUntilReady(
   const name = nameOf(app);
   if (restarts && before) await waitForNewRun(client, before, limits);
   const isDone = (now: NodeApp) =>
-    isSettled(now) && showsSuspend(now, app.spec.suspend) &&
+    isSettled(now) && !isOnTrial(now) && showsSuspend(now, app.spec.suspend) &&
     (now.status?.phase !== "Running" || now.status.ready === true);
   const after = await waitUntilSteady(client, name, isDone, limits);
   if (!after) return report(wasDeleted(name), io) === 0;
   const { ok, text } = after.status?.reason === "Suspended"
     ? { ok: true, text: `${keyOf(app)} is suspended, as its spec asks` }
-    : describeState(after);
+    : describeRollback(after) ?? describeState(after);
   const isReady = ok && isDone(after);
-  const late = ok && !isReady ? `, but not ready after ${timeoutMs / 1000} s` : "";
+  const lacks = isOnTrial(after) ? "on trial" : "not ready";
+  const why = whileRunning(after.status ?? {});
+  const late = ok && !isReady ? `, but ${lacks} after ${timeoutMs / 1000} s${why && `: ${why}`}` : "";
   return report({ ok: isReady, text: text + late }, io) === 0;
+}
+
+/** With a rollback, only a version that is good, or refused, is decided. */
+function isOnTrial({ spec, status }: NodeApp): boolean {
+  return spec.update?.onFailure === "Rollback" && status?.phase === "Running" &&
+    status.revisions?.some(({ state }) => state === "Trial") === true;
+}
+
+function describeRollback(app: NodeApp): Outcome | undefined {
+  const condition = app.status?.conditions?.find(({ type }) => type === "RolledBack");
+  if (condition?.status !== "True") return undefined;
+  return { ok: false, text: `${keyOf(app)} does not run what was applied: ${condition.message}` };
 }
 
 /**

@@ -57,9 +57,17 @@ export const commands: CommandTable = {
     summary: "Show everything about an app.",
     load: async () => (await import("../node-apps.ts")).nodeCommands.describe,
   },
+  runs: {
+    summary: "List the last runs of an app and how they ended.",
+    load: async () => (await import("../node-apps.ts")).nodeCommands.runs,
+  },
   events: {
-    summary: "Show what happened to apps lately.",
+    summary: "Show what happened to apps.",
     load: async () => (await import("./events.ts")).eventsCommand,
+  },
+  history: {
+    summary: "Show the versions of an app, everything that happened to it, and what preceded its exits.",
+    load: async () => (await import("./history.ts")).historyCommand,
   },
   stop: {
     summary: "Stop apps and keep them stopped.",
@@ -72,6 +80,14 @@ export const commands: CommandTable = {
   restart: {
     summary: "Stop apps and start them again.",
     load: async () => (await import("./app-verbs.ts")).restartCommand,
+  },
+  undo: {
+    summary: "Go back to the last good version of apps, or to the one before.",
+    load: async () => (await import("./app-verbs.ts")).undoCommand,
+  },
+  reload: {
+    summary: "Make apps reload their configuration.",
+    load: async () => (await import("./app-verbs.ts")).reloadCommand,
   },
   trigger: {
     summary: "Run apps with a schedule now.",

@@ -5,7 +5,7 @@ import type { ControllerName } from "../../controller/controllers.ts";
 import { selectControllers } from "../../controller/select.ts";
 import { loadAccess } from "../../kube/access/access.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import type { OpenListener, PortProblems } from "../../server/listen/listen.ts";
+import type { PortProblems } from "../../server/listen/listen.ts";
 import { createLogger, type Logger } from "../../lib/log.ts";
 import { version } from "../../lib/version.ts";
 import { createSchedulerClient } from "../../scheduler/client.ts";
@@ -44,9 +44,16 @@ const flags: Record<string, Flag> = {
   "no-leader-elect": { help: "Schedule without leader election." },
   listen: {
     value: "ADDR",
-    help: "Serve health and metrics on this loopback address; '' to disable.",
+    help:
+      "Comma-separated addresses to serve health, metrics and status on; '' for none. Off loopback: TLS and tokens.",
     default: "127.0.0.1:10269",
   },
+  "tls-cert-file": {
+    value: "FILE",
+    help: "Certificate for addresses other than loopback.",
+    default: "self-signed",
+  },
+  "tls-private-key-file": { value: "FILE", help: "Private key of that certificate." },
   "health-listen": {
     value: "ADDR",
     help: "Serve only /healthz, /livez and /readyz on this address, to anyone, such as :10270.",
@@ -59,7 +66,7 @@ const flags: Record<string, Flag> = {
 /** Runs the controllers of the cluster, or explains the placement of one app. */
 export const controllerCommand: Command = {
   flags: {
-    only: { value: "LIST", help: "Run only these controllers: scheduler, sets.", default: "all" },
+    only: { value: "LIST", help: "Run only these controllers: scheduler, sets, identities.", default: "all" },
     without: { value: "LIST", help: "Run all but these controllers.", default: "none" },
     ...flags,
   },
@@ -92,6 +99,7 @@ async function runCommand(invocation: Invocation, io: Io, called: Called): Promi
   const settings = readSettings(invocation, io);
   const { kubeconfig, server, explain: app, logLevel: level, logFormat: format } = settings;
   const log = createLogger({ level, format, write: (line) => io.stderr(`${line}\n`) });
+  io.onHangup?.(() => log.info("SIGHUP: there is nothing to reload, a changed kubeconfig is read by itself"));
   const { env, self, signal } = io;
   const variables = [...Object.keys(flags), "controller-only", "controller-without"];
   for (const warning of misspelledVariables(env, variables)) log.warn(warning);
@@ -119,18 +127,17 @@ type Settings = ReturnType<typeof readSettings>;
 
 async function control(
   { name, names }: Called,
-  { listen, healthListen, ...settings }: Settings,
+  settings: Settings,
   client: KubeClient,
   io: Io,
   log: Logger,
 ): Promise<number> {
-  const [{ createHealthApp, runController }, { openWithRetry, listenForHealth, listenOnPort }] = await Promise
-    .all(
-      [
-        import("../../controller/controller.ts"),
-        import("../../server/listen/listen.ts"),
-      ],
-    );
+  const [{ openControllerListeners, runController }, { createCredentialTimes }] = await Promise.all([
+    import("../../controller/controller.ts"),
+    import("../../server/credential-times.ts"),
+  ]);
+  const credentials = createCredentialTimes();
+  credentials.follow(() => client.access.expiries());
   const ports: PortProblems = new Map();
   const identity = `${hostname().toLowerCase()}_${randomUUID()}`;
   const controllers = name === "controller" ? names.join(",") : undefined;
@@ -143,18 +150,9 @@ async function control(
     version,
     identity,
     ports,
-    serve: async (app) => {
-      await using listeners = new AsyncDisposableStack();
-      const onOpen = (address: string) => log.info("serving", { address });
-      const openAt = async (address: string, open: () => Promise<OpenListener>) => {
-        const listener = await openWithRetry(address, open, { log, problems: ports, onOpen });
-        listeners.defer(() => listener.close());
-      };
-      if (listen) await openAt(listen, () => listenOnPort(app, listen));
-      if (healthListen) await openAt(healthListen, () => listenForHealth(createHealthApp(app), healthListen));
-      const all = listeners.move();
-      return { close: () => all.disposeAsync() };
-    },
+    credentials,
+    serve: (createApp) =>
+      openControllerListeners(createApp, { ...settings, client, log, ports, credentials }),
   }, io.signal);
   log.info(`stopped the ${name}`);
   return 0;
@@ -196,7 +194,8 @@ function readSettings({ flags: given }: Invocation, { env }: Io) {
     leaderElect: !parseBoolean("no-leader-elect", raw("no-leader-elect") ?? "false"),
     defaultTolerationMs: parseDuration("default-toleration", text("default-toleration")),
     nodeGraceMs: nodeGrace(raw("node-monitor-grace-period")),
-    listen: parseListen("listen", text("listen")),
+    listen: parseListen("listen", text("listen"), { anyHost: true }),
+    ...keyPair(raw("tls-cert-file"), raw("tls-private-key-file")),
     healthListen: parseListen("health-listen", raw("health-listen") ?? "", { anyHost: true }),
     explain: explainedApp(raw("explain")),
     logLevel: parseChoice("log-level", text("log-level"), ["debug", "info", "warn", "error"]),
@@ -214,6 +213,11 @@ function nodeGrace(text: string | undefined): number | undefined {
       shortestGraceMs / 1000
     }s or more`,
   );
+}
+
+function keyPair(tlsCertFile?: string, tlsKeyFile?: string) {
+  if (!tlsCertFile === !tlsKeyFile) return { tlsCertFile, tlsKeyFile };
+  throw new UsageError("give both --tls-cert-file and --tls-private-key-file, or none");
 }
 
 function explainedApp(text: string | undefined): string | undefined {

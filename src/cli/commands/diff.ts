@@ -21,7 +21,7 @@ export const diffCommand: Command = {
     let differs = false;
     for (const app of apps) {
       const key = keyOf(app);
-      const { change, restarts } = await putApp(client, app, { dryRun: true });
+      const { change, restarts, refused } = await putApp(client, app, { dryRun: true });
       if (change === "unchanged") continue;
       differs = true;
       const before = await client.find(nameOf(app));
@@ -30,6 +30,7 @@ export const diffCommand: Command = {
       const body = lines.length > 0 ? lines : ["  (only values that are not shown differ)"];
       io.stdout([`--- ${key} on this node`, `+++ ${key} in the manifest`, ...body, ""].join("\n"));
       if (restarts) io.stdout(`(${key} would restart)\n`);
+      if (refused) io.stdout(`(${refused})\n`);
     }
     return differs ? 1 : 0;
   },

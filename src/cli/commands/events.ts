@@ -3,20 +3,23 @@ import { appFlags, connectAgent } from "../agent-api/agent-api.ts";
 import { fullName, manyApps, nameOf } from "../app-name.ts";
 import { appChoice, selectorFlag } from "../choose-apps.ts";
 import { type Command, textFlag } from "../command.ts";
+import { parseAge } from "../flag-values.ts";
 import { cutLine, eventTable, isForPrograms, outputFlag, outputFormat } from "../screen/screen.ts";
 
-/** Prints what happened to apps lately, as far as the agent remembers it: the last events of each app since the agent started. */
+/** Prints what happened to apps: the last events of each, or all of up to seven days, also of apps that were removed. */
 export const eventsCommand: Command = {
   operands: "[APP...]",
   flags: {
     ...appFlags,
     namespace: { ...appFlags.namespace!, help: "Only apps of this namespace.", default: "all" },
+    since: { value: "TIME", help: "All events of the last TIME, such as 3h or 3d; also of removed apps." },
     selector: selectorFlag,
     output: { ...outputFlag, help: "table or json." },
   },
   examples: [
     "nckubelet events",
     "nckubelet events web",
+    "nckubelet events --since 3d web",
     "nckubelet events -l app=web",
     "nckubelet events -n shop -o json",
   ],
@@ -26,17 +29,22 @@ export const eventsCommand: Command = {
     const namespace = textFlag(invocation, "namespace");
     const isChosen = appChoice(invocation);
     const named = invocation.args.length > 0 ? manyApps(invocation) : undefined;
-    // An unknown app is an error with a suggestion.
-    await Promise.all((named ?? []).map((app) => client.get(app)));
+    const since = textFlag(invocation, "since");
+    const sinceSeconds = since === undefined ? undefined : parseAge("since", since);
     const chosen = isChosen ? (await client.list()).filter(isChosen).map(nameOf) : named;
     const keys = chosen && new Set(chosen.map(fullName));
     const isListed = (key: string) => namespace === undefined || key.startsWith(appKey(namespace, ""));
-    const found = (await client.events()).filter(({ app }) =>
+    const only = chosen?.length === 1 ? chosen[0] : undefined;
+    const found = (await client.events({ app: only, sinceSeconds })).filter(({ app }) =>
       keys ? keys.has(app) && (named || isListed(app)) : isListed(app)
     );
+    // An unknown app is an error with a suggestion. One that was removed has events.
+    const silent = named?.filter((name) => !found.some(({ app }) => app === fullName(name))) ?? [];
+    await Promise.all(silent.map((app) => client.get(app)));
     if (isForPrograms(format)) io.stdout(`${JSON.stringify({ items: found }, null, 2)}\n`);
-    else if (found.length === 0) io.stdout("No events since the agent started.\n");
-    else {
+    else if (found.length === 0) {
+      io.stdout(since === undefined ? "No events.\n" : `No events in the last ${since}.\n`);
+    } else {
       const lines = eventTable(found, Date.now(), { app: true });
       io.stdout(lines.map((line) => `${cutLine(line, format === "wide" ? 0 : io.columns)}\n`).join(""));
     }

@@ -8,14 +8,15 @@ import {
   execCommandLine,
   exitCodeOf,
   findScriptProgram,
-  hasStarted,
   noTerminal,
+  startedPid,
   terminalCommand,
 } from "../../supervisor/run/run.ts";
 import { appFileName } from "../../api/app-file-name.ts";
 import { markPath, recordPath, runFolder } from "../../supervisor/layout.ts";
 import { decodeRecord } from "../../supervisor/records/records.ts";
-import type { AppRecord } from "../../supervisor/types.ts";
+import { statusPid } from "../../supervisor/decide/decide.ts";
+import type { AppRecord, Run } from "../../supervisor/types.ts";
 import { type AgentClient, appFlags, connectAgent } from "../agent-api/agent-api.ts";
 import { type AppName, fullName, oneApp } from "../app-name.ts";
 import { agentFlags, readAgentSettings } from "../config/config.ts";
@@ -47,9 +48,13 @@ export const execCommand: Command = {
       await client.get(name);
       throw new Error(`${key} has no record in ${stateDir}: name the agent's folder with --state-dir`);
     }
-    if (!record.run || !isRunning(record, stateDir)) {
+    const pid = record.run && pidOf(record.run, stateDir);
+    if (!record.run || !isRunning(record, pid)) {
       const why = record.message && ` (${record.message})`;
-      const hint = record.stoppedAt ? "" : `; 'nckubelet start ${word}' starts it`;
+      const verb = record.app.spec.schedule ? "trigger" : "start";
+      const hint = record.stoppedAt
+        ? ""
+        : `; 'nckubelet ${verb} ${word}' ${verb === "start" ? "starts it" : "runs it now"}`;
       throw new Error(`${key} is ${record.phase}${why}, not running${hint}`);
     }
     const wantsTerminal = isatty(0) && isatty(1);
@@ -57,16 +62,20 @@ export const execCommand: Command = {
     if (wantsTerminal && !script) io.stderr(`the command gets no terminal: ${noTerminal}\n`);
     const words = await execCommandLine(runFolder({ stateDir, logDir: "" }, record.run.id), command, {
       launcher: await findEntrance(stateDir),
+      pid,
       onTerminal: script !== undefined,
     });
     return await runAndWait(script ? terminalCommand(script, words) : words, { ...io, forward: !script });
   },
 };
 
-/** Reports whether the script has started. The agent saves that within seconds; the mark of the run says so at once. */
-function isRunning({ phase, run }: AppRecord, stateDir: string): boolean {
-  const mark = run && markPath({ stateDir, logDir: "" }, run.id);
-  return phase === "Running" || (phase === "Starting" && mark !== undefined && hasStarted(mark));
+/** The main process of the app. The agent saves within seconds that it has started; the mark of the run says so at once. */
+function pidOf(run: Run, stateDir: string): number | undefined {
+  return statusPid(run) ?? startedPid(markPath({ stateDir, logDir: "" }, run.id));
+}
+
+function isRunning({ phase }: AppRecord, pid: number | undefined): boolean {
+  return phase === "Running" || (phase === "Starting" && pid !== undefined);
 }
 
 /** Returns the folder that was named, else that of the running agent, else that of the agent's config. */

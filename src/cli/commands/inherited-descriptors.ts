@@ -12,7 +12,7 @@ export function closeInheritedDescriptors(): number[] {
 }
 
 /** Returns the descriptors above 2 that a child process would inherit. */
-export function inheritedDescriptors(): number[] {
+function inheritedDescriptors(): number[] {
   return readdirSync("/proc/self/fd").map(Number).filter((descriptor) =>
     descriptor > 2 && survivesExec(descriptor)
   );

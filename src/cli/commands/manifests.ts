@@ -18,6 +18,7 @@ export const manifestsCommand: Command = {
       default: "that of kubectl",
     },
     server: { value: "URL", help: "URL of the API server to ask for its version." },
+    tenancy: { help: "Also print NCAppPolicy and the policies that hold namespaces to it." },
     image: { value: "IMAGE", help: "Also print the controllers, as a Deployment of this image." },
   },
   examples: [
@@ -33,7 +34,8 @@ export const manifestsCommand: Command = {
       ...(image ? [] : ["the Deployment of the controllers is left out: add it with --image IMAGE"]),
     ];
     if (notes.length > 0) io.stderr(`nckubelet: ${notes.join("; ")}\n`);
-    io.stdout(renderInstallManifests({ minor: "minor" in found ? found.minor : undefined, image }));
+    const tenancy = invocation.flags.tenancy === true;
+    io.stdout(renderInstallManifests({ minor: "minor" in found ? found.minor : undefined, image, tenancy }));
     return 0;
   },
 };

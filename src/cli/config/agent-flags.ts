@@ -2,6 +2,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { usualLog } from "../../api/names.ts";
 import type { Flag } from "../command.ts";
 
 /** The settings file that is read if none is named. */
@@ -61,8 +62,12 @@ export const agentFlags: Record<string, Flag> = {
   socket: { value: "PATH", help: "Unix socket to serve commands on.", default: defaultPaths.socket },
   "state-dir": { value: "DIR", help: "Folder for the state of the agent.", default: defaultPaths.state },
   "log-dir": { value: "DIR", help: "Folder for the logs of apps.", default: defaultPaths.log },
-  "log-max-size": { value: "SIZE", help: "Rotate the log of an app at this size.", default: "10Mi" },
-  "log-max-files": { value: "N", help: "Log files to keep for each app.", default: "5" },
+  "log-max-size": {
+    value: "SIZE",
+    help: "Rotate the log of an app at this size.",
+    default: usualLog.maxSize,
+  },
+  "log-max-files": { value: "N", help: "Log files to keep for each app.", default: usualLog.maxFiles },
   "cgroup-root": { value: "DIR", help: "Cgroup to create the cgroups of apps in.", default: "detected" },
   enforce: {
     value: "MODE",
@@ -75,6 +80,16 @@ export const agentFlags: Record<string, Flag> = {
     choices: ["auto", "always", "never"],
     help: "Create the Node: auto (if there is none), always or never.",
     default: "auto",
+  },
+  "node-labels": {
+    value: "LIST",
+    help: "Labels of the Node when the agent registers it: zone=a,example.com/rack=7.",
+    default: "none",
+  },
+  "register-with-taints": {
+    value: "LIST",
+    help: "Taints of the Node when the agent registers it: dedicated=lab:NoSchedule.",
+    default: "none",
   },
   pods: {
     value: "MODE",

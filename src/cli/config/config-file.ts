@@ -15,9 +15,11 @@ export async function readConfigFile(
 ): Promise<Level> {
   const named = flags.config ?? env.NCKUBELET_CONFIG;
   const path = typeof named === "string" ? named : defaultConfig;
+  let text = "";
   try {
+    text = await read(path);
     // An empty file, or one with comments only, has no document.
-    const [content = {}] = loadAll(await read(path)).map((document) => document ?? {});
+    const [content = {}] = loadAll(text).map((document) => document ?? {});
     if (typeof content !== "object" || Array.isArray(content)) {
       throw new UsageError(`${path}: not a map of settings`);
     }
@@ -29,8 +31,9 @@ export async function readConfigFile(
       return { values: {}, folder: dirname(path) };
     }
     if (error instanceof YAMLException) {
-      const { explainYAML } = await import("../../api/manifest/manifest.ts");
-      throw new UsageError(`${path}:${(error.mark?.line ?? 0) + 1}: not YAML: ${explainYAML(error.reason)}`);
+      const { explainYAMLError } = await import("../../api/manifest/manifest.ts");
+      const { problem, line } = explainYAMLError(error, text);
+      throw new UsageError(`${path}:${line + 1}: not YAML: ${problem}`);
     }
     throw new UsageError(`--config ${path}: ${explainFileError(error)}`, { cause: error });
   }

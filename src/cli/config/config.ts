@@ -8,7 +8,9 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { AgentOptions } from "../../agent/options.ts";
 import { nodeNameProblem } from "../../api/names.ts";
+import { parseNodeLabels, parseTaints } from "../../api/node-labels.ts";
 import { pathDigest } from "../../lib/files.ts";
+import { isLoopback, parseAddress } from "../../lib/special-addresses.ts";
 import type { LogFormat, LogLevel } from "../../lib/log.ts";
 import { type FlagValues, UsageError } from "../command.ts";
 import {
@@ -27,9 +29,13 @@ import { mergeLevels } from "./setting-levels.ts";
 
 export { agentFlags, defaultConfig, defaultPaths, systemSocket } from "./agent-flags.ts";
 
-export type AgentSettings = Omit<AgentOptions, "log" | "version" | "self" | "access"> & {
+export { planReload } from "./reload.ts";
+
+export type AgentSettings = Omit<AgentOptions, "log" | "version" | "self" | "access" | "reloads"> & {
   logLevel: LogLevel;
   logFormat: LogFormat;
+  /** Every setting by its name, as text: what to compare a later reading with. */
+  texts: Record<string, string>;
 };
 
 /** Reads all settings. The first invalid one is a UsageError with its name and value. */
@@ -56,6 +62,7 @@ export async function readAgentSettings(
   const stateDir = folder("state-dir", defaultPaths.state);
   const manifestUrl = raw("manifest-url");
   const cluster = { kubeconfig: paths("kubeconfig"), server: raw("server") };
+  if (cluster.server) parseHttpURL("server", cluster.server);
   const standalone = isSet("standalone");
   const withOld = isSet("with-scheduler");
   const controllers = isSet("with-controller") ? "all" : withOld ? "scheduler" : undefined;
@@ -76,7 +83,9 @@ export async function readAgentSettings(
     tlsCertFile: path("tls-cert-file") || undefined,
     tlsKeyFile: path("tls-private-key-file") || undefined,
     tokenFile: path("token-file") || undefined,
-    kubeletListen: parseListen("kubelet-listen", text("kubelet-listen"), { anyHost: true }),
+    kubeletListen: checkKubeletListen(
+      parseListen("kubelet-listen", text("kubelet-listen"), { anyHost: true }),
+    ),
     clientCAFile: path("client-ca-file") || undefined,
     socket: path("socket") ?? defaultPaths.socket,
     stateDir,
@@ -89,6 +98,8 @@ export async function readAgentSettings(
     cgroupRoot: path("cgroup-root") || undefined,
     enforce: parseChoice("enforce", text("enforce"), ["strict", "best-effort"]),
     registerNode: parseChoice("register-node", text("register-node"), ["auto", "always", "never"]),
+    nodeLabels: withFlag("node-labels", raw("node-labels") ?? "", parseNodeLabels),
+    nodeTaints: withFlag("register-with-taints", raw("register-with-taints") ?? "", parseTaints),
     pods: parseChoice("pods", text("pods"), ["auto", "never"]),
     acceptNodeNameChange: isSet("accept-node-name-change"),
     reserved: {
@@ -101,6 +112,9 @@ export async function readAgentSettings(
     env,
     logLevel: parseChoice("log-level", text("log-level"), ["debug", "info", "warn", "error"]),
     logFormat: parseChoice("log-format", text("log-format"), ["text", "json"]),
+    texts: Object.fromEntries(
+      settingNames.map((name) => [name, raw(name) ?? agentFlags[name]?.default ?? ""]),
+    ),
   };
 }
 
@@ -139,6 +153,15 @@ function checkStandalone(
     const flag = controllers === "all" ? "--with-controller" : "--with-scheduler";
     throw new UsageError(`${flag} needs an API server: remove --standalone`);
   }
+}
+
+/** The API server connects to an address of the Node: loopback would be its own. */
+function checkKubeletListen(address: string): string {
+  if (/^(:|$)/.test(address) || !isLoopback(parseAddress(address).host)) return address;
+  throw new UsageError(
+    `--kubelet-listen ${address}: kubectl logs and exec reach it through the API server, which cannot connect to loopback; ` +
+      "use :10250 or an address of the node, or '' for none",
+  );
 }
 
 function checkNodeName(name: string): string {

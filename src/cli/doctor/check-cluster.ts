@@ -1,35 +1,24 @@
 /** The checks of the API server, with the agent's own identity. They change nothing. */
 import { stat } from "node:fs/promises";
 import { type CRDGaps, currentSince, findCRDGaps } from "../../api/install/install.ts";
-import { crdName, group, leaseNamespace, plural } from "../../api/names.ts";
+import { crdName } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus, KubeError } from "../../kube/kube-error.ts";
 import { splitKubeconfig } from "../../kube/access/access.ts";
-import { mayI, type Right } from "../../kube/access-review.ts";
 import { crds, ncappPath, resourcePath } from "../../kube/resources.ts";
 import { describeError } from "../../lib/log.ts";
+import { ownKubeconfig } from "../../node/identity/identity.ts";
+import {
+  agentPermissions,
+  applyManifests,
+  identityProblem,
+  rightsProblem,
+} from "../agent-rights/agent-rights.ts";
 import { type ClusterConnection, connectCluster, readServerVersion } from "../cluster.ts";
 import type { Finding } from "./check-node.ts";
 
 /** Leases last 40 s: a larger skew makes nodes look dead, and a skew of seconds already means a bad clock. */
 const maxSkewMs = 5000;
-
-/** The permissions that an agent needs. A test compares them with the RBAC that is installed. */
-export const agentPermissions: Right[] = [
-  ...["list", "watch"].map((verb) => ({ verb, group, resource: plural })),
-  { verb: "patch", group, resource: plural, subresource: "status" },
-  ...["get", "create", "patch"].map((verb) => ({ verb, group: "", resource: "nodes" })),
-  { verb: "patch", group: "", resource: "nodes", subresource: "status" },
-  { verb: "get", group: "", resource: "namespaces", name: "kube-system" },
-  ...["create", "patch"].map((verb) => ({ verb, group: "", resource: "events" })),
-  { verb: "list", group: "scheduling.k8s.io", resource: "priorityclasses" },
-  { verb: "get", group: crds.group, resource: crds.plural, name: crdName },
-  { verb: "create", group: "authentication.k8s.io", resource: "tokenreviews" },
-  { verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews" },
-  ...["get", "create", "update"].map((verb) => (
-    { verb, group: "coordination.k8s.io", resource: "leases", namespace: leaseNamespace }
-  )),
-];
 
 /** Checks the connection, server, CRD, permissions and clock; checks that cannot run are left out. */
 export async function checkCluster(
@@ -37,12 +26,15 @@ export async function checkCluster(
     kubeconfig?: string;
     server?: string;
     namespace?: string;
+    /** The node of the agent whose credential this is. */
+    nodeName?: string;
     env?: Record<string, string | undefined>;
+    stateDir?: string;
   },
 ): Promise<Finding[]> {
   let connection: ClusterConnection;
   try {
-    connection = await connectCluster(options);
+    connection = await connectAsAgent(options);
   } catch (error) {
     const why = describeError(error);
     const hint = why.includes("--standalone") ? "" : "; use --standalone to run without one";
@@ -56,8 +48,25 @@ export async function checkCluster(
     server,
     await checkCRD(cluster.client, minor, options.namespace),
     await checkPermissions(cluster.client, options.namespace),
+    ...await checkIdentity(cluster.client, options.nodeName),
     checkClock(cluster.clockSkewMs()),
   ];
+}
+
+/** An agent that joined with a bootstrap token has a certificate of its own. */
+async function connectAsAgent(
+  { stateDir = "", ...options }: Parameters<typeof checkCluster>[0],
+): Promise<ClusterConnection> {
+  const connection = await connectCluster(options);
+  if (!connection.client.access.isBootstrap) return connection;
+  connection.client.close();
+  const kubeconfig = ownKubeconfig(stateDir);
+  return await connectCluster({ ...options, kubeconfig }).catch((cause) => {
+    throw new Error(
+      "the agent has only a bootstrap token so far; its log says why it has no client certificate yet",
+      { cause },
+    );
+  });
 }
 
 async function checkFile(kubeconfig: string | undefined): Promise<Finding[]> {
@@ -83,8 +92,6 @@ async function checkServer({ client }: ClusterConnection): Promise<[Finding, num
     return [problem(check, `${describeError(error)}; ${next}`), 0];
   }
 }
-
-const applyManifests = "nckubelet manifests | kubectl apply -f -";
 
 async function checkCRD(client: KubeClient, minor: number, namespace?: string): Promise<Finding> {
   const check = "crd";
@@ -134,27 +141,22 @@ function judgeCRD({ unknown, selectable }: CRDGaps, minor: number): Finding {
 async function checkPermissions(client: KubeClient, namespace: string | undefined): Promise<Finding> {
   const check = "rbac";
   try {
-    const answers = await Promise.all(
-      agentPermissions.map((permission) =>
-        mayI(client, permission.resource === plural ? { namespace, ...permission } : permission)
-      ),
-    );
-    const denied = agentPermissions.filter((_, index) => !answers[index]).map(describePermission);
-    if (denied.length === 0) {
-      return { check, level: "ok", message: `all ${answers.length} permissions of an agent are granted` };
-    }
-    return problem(
+    const missing = await rightsProblem(client, namespace);
+    if (missing) return problem(check, missing);
+    return {
       check,
-      `may not ${denied.join(", ")}: ${applyManifests}, and add this identity to the group ` +
-        "nckubelet:agents or the namespace nckubelet-agents",
-    );
+      level: "ok",
+      message: `all ${agentPermissions.length} permissions of an agent are granted`,
+    };
   } catch (error) {
     return problem(check, describeError(error));
   }
 }
 
-function describePermission({ verb, resource, subresource, name }: Right): string {
-  return [verb, subresource ? `${resource}/${subresource}` : resource, name].filter(Boolean).join(" ");
+/** Nothing, unless the credential is that of another node. */
+async function checkIdentity(client: KubeClient, node: string | undefined): Promise<Finding[]> {
+  const wrong = node && await identityProblem(client, node).catch(describeError);
+  return wrong ? [problem("identity", wrong)] : [];
 }
 
 function checkClock(skewMs: number | undefined): Finding {

@@ -99,7 +99,7 @@ export async function checkDisk(
 }
 
 /** The agent's own checks that doctor makes itself, or reports from another field. */
-const checkedOtherwise = /^(source-.*|cgroups|disk|api-server)$/;
+const checkedOtherwise = /^(source-.*|cgroups|disk|api-server|authorization)$/;
 
 /** Checks whether an agent runs, and what it reports about itself. */
 export async function checkAgent(client: Pick<AgentClient, "status">): Promise<Finding[]> {

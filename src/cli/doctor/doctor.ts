@@ -4,7 +4,9 @@
  * It asks the running agent first: what that knows about its limits, folders and API server counts more than what this command
  * would find with its own user, flags and environment.
  */
+import { access, constants } from "node:fs/promises";
 import { agentFlags, type AgentSettings, readAgentSettings } from "../config/config.ts";
+import { splitKubeconfig } from "../../kube/access/access.ts";
 import { sourceNames } from "../../sources/source.ts";
 import { type AgentStatus, createAgentClient } from "../agent-api/agent-api.ts";
 import type { Command, Flag } from "../command.ts";
@@ -78,20 +80,30 @@ function withoutRepeats(findings: Finding[]): Finding[] {
   );
 }
 
+/** Asks with the credential of the running agent, not with that of the shell. */
 async function checkApiServer(
   settings: AgentSettings,
-  agent: Pick<AgentStatus, "sources" | "checks"> | undefined,
+  agent: Pick<AgentStatus, "sources" | "checks" | "access" | "node"> | undefined,
 ): Promise<Finding[]> {
   const check = "api server";
   if (agent && !agent.sources.some(({ name }) => name === sourceNames.apiServer)) {
     return [{ check, level: "ok", message: "not used: the agent runs standalone" }];
   }
   if (!agent && settings.standalone) return [{ check, level: "ok", message: "not used: standalone" }];
-  const known = agent?.checks.find(({ name }) => name === "api-server");
-  if (known && !settings.kubeconfig && !settings.server) {
-    const message = `the agent says: ${known.message}; name its --kubeconfig to check the CRD and RBAC, too`;
-    return [{ check, level: known.ok ? "ok" : "problem", message }];
-  }
   const { checkCluster } = await import("./check-cluster.ts");
-  return await checkCluster(settings);
+  if (!agent) return await checkCluster(settings);
+  const { kubeconfig, server } = agent.access ?? {};
+  const said = agent.checks.filter(({ name }) => name === "api-server" || name === "authorization").map((
+    { name, ok, message },
+  ): Finding => ({ check: name, level: ok ? "ok" : "problem", message: `the agent says: ${message}` }));
+  const isReadable = kubeconfig !== undefined &&
+    await Promise.all(splitKubeconfig(kubeconfig).map((path) => access(path, constants.R_OK)))
+      .then(() => true, () => false);
+  if (!isReadable && !server) {
+    const hint = "run this as root, or name its --kubeconfig, to check the CRD and RBAC, too";
+    return said.map((finding, index) =>
+      index === 0 ? { ...finding, message: `${finding.message}; ${hint}` } : finding
+    );
+  }
+  return [...said, ...await checkCluster({ ...agent.access, nodeName: agent.node, env: {} })];
 }

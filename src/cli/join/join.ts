@@ -6,6 +6,7 @@ import process from "node:process";
 import { dump } from "js-yaml";
 import { errorCode, explainFileError, readIfExists, writeFileAtomic } from "../../lib/files.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
+import { bootstrapProblem, identityProblem, rightsProblem } from "../agent-rights/agent-rights.ts";
 import { connectCluster, readServerVersion } from "../cluster.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { defaultConfig, readAgentSettings } from "../config/config.ts";
@@ -15,13 +16,20 @@ export const joinCommand: Command = {
   flags: {
     kubeconfig: { value: "FILE", help: "Kubeconfig to copy." },
     server: { value: "URL", help: "URL of the API server, instead of a kubeconfig." },
-    "token-file": { value: "FILE", help: "Bearer token for the server. Also read from NCKUBELET_TOKEN." },
+    "token-file": {
+      value: "FILE",
+      help: "Bearer or bootstrap token for the server. Also read from NCKUBELET_TOKEN.",
+    },
     "ca-file": { value: "FILE", help: "CA of the server, unless the system trusts it." },
     "ca-hash": {
       value: "sha256:HEX",
       help: "Digest of that CA's public key. Without --ca-file, the CA is read from the cluster.",
     },
     config: { value: "FILE", help: "Config file of the agent.", default: defaultConfig },
+    "node-name": {
+      value: "NAME",
+      help: "Name of the node, to check the credential; from the config file by default.",
+    },
     output: { value: "FILE", help: "Only write the kubeconfig, to this file." },
   },
   examples: [
@@ -35,8 +43,15 @@ export const joinCommand: Command = {
     const kubeconfig = output ?? join(dirname(config), "kubeconfig");
     // An agent that could not start with its settings must not have joined.
     const settings = await readIfExists(config) ?? "";
-    if (output === undefined) await readAgentSettings({ config }, io.env, async () => settings);
-    const server = await installKubeconfig(await kubeconfigText(invocation, io), kubeconfig, io);
+    const agent = output === undefined
+      ? await readAgentSettings({ config }, io.env, async () => settings)
+      : undefined;
+    const node = textFlag(invocation, "node-name") ?? agent?.nodeName;
+    const server = await installKubeconfig(await kubeconfigText(invocation, io), kubeconfig, {
+      io,
+      node,
+      namespace: agent?.namespace,
+    });
     if (output !== undefined) {
       io.stdout(`${kubeconfig} reaches an API server ${server}.\n`);
       return 0;
@@ -86,8 +101,12 @@ async function modeOf(path: string, standard: number): Promise<number> {
   }
 }
 
-/** Installs the kubeconfig once the API server has accepted it; one that does not work changes nothing. */
-async function installKubeconfig(text: string, path: string, io: Io): Promise<string> {
+/** Installs the kubeconfig once the API server has accepted it for this node's agent; one that does not work changes nothing. */
+async function installKubeconfig(
+  text: string,
+  path: string,
+  { io, node, namespace }: { io: Io; node?: string; namespace?: string },
+): Promise<string> {
   const candidate = `${path}.${process.pid}.new`;
   try {
     await writeFileAtomic(candidate, text);
@@ -98,6 +117,10 @@ async function installKubeconfig(text: string, path: string, io: Io): Promise<st
       const what = "the token or the certificate is wrong, expired or of another cluster";
       throw new Error(`the API server does not accept the credentials: ${what}`, { cause });
     });
+    const wrong = cluster.client.access.isBootstrap
+      ? await bootstrapProblem(cluster.client)
+      : node && await identityProblem(cluster.client, node) || await rightsProblem(cluster.client, namespace);
+    if (wrong) throw new Error(wrong);
     await rename(candidate, path);
     return version;
   } finally {

@@ -1,8 +1,8 @@
 /** Decides what `kubectl ncapp drain` does with each app of a node. Pure. */
-import { isMirror, ownerSet } from "../../api/names.ts";
-import type { NCApp } from "../../api/types.ts";
-import { schedulerManager } from "../../scheduler/client.ts";
-import { tolerates } from "../../api/placement/placement.ts";
+import { maxUnavailableOf } from "../../api/placement/placement.ts";
+import { ownerSet } from "../../api/names.ts";
+import type { NCApp, NCAppSet } from "../../api/types.ts";
+import { hasEnded, pinnedBy, whyStays } from "../../api/placement/placement.ts";
 
 export interface DrainPlan {
   /** To unbind, so that the scheduler places them elsewhere. */
@@ -36,34 +36,35 @@ export function isHeldBy(node: string, { status }: NCApp): boolean {
 }
 
 function whyIgnored(app: NCApp): string | undefined {
-  const { spec, status } = app;
-  if (isMirror(app)) {
-    return "it comes from the node itself: use 'nckubelet stop' there";
-  }
-  const set = ownerSet(app);
-  // With replicas, the apps of a set have numbers, and the scheduler places them.
-  if (set && app.metadata.name === `${set.name}-${spec.nodeName}`) {
-    return `the set ${set.name} runs one app on each of its nodes`;
-  }
-  const hasEnded = status?.phase === "Succeeded" || status?.phase === "Failed";
-  if (hasEnded && !spec.schedule) return "it has ended, and would run again elsewhere";
-  const cordon = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
-  if (tolerates(spec.tolerations ?? [], cordon)) {
-    return "it tolerates cordoned nodes, and would be bound to the node again";
-  }
-  return undefined;
+  return whyStays(app) ?? (hasEnded(app) ? "it has ended, and would run again elsewhere" : undefined);
 }
 
-interface ManagedFields {
-  manager?: string;
-  fieldsV1?: { "f:spec"?: Record<string, unknown> };
+/** The apps of sets that may not become unavailable now. Decides with `maxUnavailable` of each set, and counts what it lets go. */
+export function createSetBudgets(
+  sets: readonly NCAppSet[],
+  apps: readonly NCApp[],
+): (app: NCApp) => string | undefined {
+  const budgets = new Map(sets.map(({ metadata, spec }) => {
+    const own = apps.filter((app) => ownerSet(app)?.uid === metadata.uid);
+    const unavailable = own.filter((app) => !isAvailable(app)).length;
+    const most = maxUnavailableOf(spec.update?.maxUnavailable, own.length);
+    return [metadata.uid, { unavailable, most }];
+  }));
+  return (app) => {
+    const set = ownerSet(app);
+    const budget = budgets.get(set?.uid ?? "");
+    const current = apps.find(({ metadata }) => metadata.uid === app.metadata.uid);
+    // One that is not available cannot be made worse.
+    if (!set || !budget || !current || !isAvailable(current)) return undefined;
+    if (budget.unavailable >= budget.most) {
+      return `${budget.unavailable} apps of the set ${set.name} are unavailable (maxUnavailable ${budget.most})`;
+    }
+    budget.unavailable++;
+    return undefined;
+  };
 }
 
-/** Returns who else than a scheduler set `spec.nodeName`, as the API server recorded it; undefined if none did. */
-function pinnedBy({ metadata }: NCApp): string | undefined {
-  const { managedFields = [] } = metadata as { managedFields?: ManagedFields[] };
-  const owners = managedFields.filter(({ fieldsV1 }) => fieldsV1?.["f:spec"]?.["f:nodeName"] !== undefined)
-    .map(({ manager = "" }) => manager);
-  if (owners.length === 0) return "an unknown client";
-  return owners.find((owner) => owner !== schedulerManager);
+function isAvailable({ spec, status, metadata }: NCApp): boolean {
+  return Boolean(spec.nodeName) && status?.ready === true && status.nodeName === spec.nodeName &&
+    !metadata.deletionTimestamp;
 }

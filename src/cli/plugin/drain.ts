@@ -1,11 +1,12 @@
 /**
- * `kubectl ncapp drain NODE`: cordons a node and moves its apps away, as `kubectl drain` does with Pods. An app is unbound: its agent stops
- * it with its grace period, and the scheduler places it on another node.
+ * `kubectl ncapp drain NODE`: cordons a node and moves its apps away, as `kubectl drain` does with Pods, also where apps have none. The
+ * Pod of an app is evicted, so that PodDisruptionBudgets count, and `maxUnavailable` of its set counts, too. The app is unbound: its agent
+ * stops it with its grace period, and the scheduler places it on another node.
  */
 import { keyOf } from "../../api/names.ts";
 import type { NCApp } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
-import { objectsOf, writeNewest } from "../../kube/guarded-write.ts";
+import { objectsOf } from "../../kube/guarded-write.ts";
 import { ncapps, nodes } from "../../kube/resources.ts";
 import { listAll } from "../../kube/watch/watch.ts";
 import type { KubeObject } from "../../kube/wire.ts";
@@ -14,9 +15,7 @@ import { type Command, type Io, textFlag, UsageError } from "../command.ts";
 import { parseDuration } from "../flag-values.ts";
 import { clusterFlags, connectAsKubectl } from "./cluster-apps.ts";
 import { isHeldBy, planDrain } from "./drain-plan.ts";
-
-/** A person waits, and a busy server may be slow. */
-const requestMs = 30_000;
+import { appsOf, evictAll, requestMs } from "./evict-apps.ts";
 
 const { namespace: _, ...connectionFlags } = clusterFlags;
 
@@ -78,10 +77,8 @@ export async function drain(
       `cannot drain node ${node}: these apps are pinned to it: ${list}; use --force to unbind them`,
     );
   }
-  for (const app of plan.evict) {
-    print(`evicting ncapp ${keyOf(app)}`);
-    if (!dryRun) await unbind(client, app, node);
-  }
+  if (dryRun) { for (const app of plan.evict) print(`evicting ncapp ${keyOf(app)}`); }
+  else await evictAll(client, plan.evict, { node, print, stderr, giveUpAt, timeoutMs, pollMs, signal });
   const waiting = dryRun ? [] : [...plan.evict, ...plan.leaving];
   for (const [index, app] of waiting.entries()) {
     while (await isThere(client, app, node)) {
@@ -109,26 +106,9 @@ async function cordon(client: KubeClient, name: string, dryRun: boolean): Promis
   return true;
 }
 
-/** Unbinds the app from this node, and from no other that a scheduler may have chosen in the meantime. */
-async function unbind(client: KubeClient, app: NCApp, node: string): Promise<void> {
-  const objects = appsOf(client);
-  // A running app's status changes every few seconds.
-  await writeNewest<NCApp, void>(app, {
-    read: () => objects.read(app.metadata),
-    async write(newest) {
-      if (newest?.metadata.uid !== app.metadata.uid || newest?.spec.nodeName !== node) return;
-      await objects.patch(newest.metadata, { spec: { nodeName: null } });
-    },
-  });
-}
-
 /** Reports whether the app is still bound to the node, or its processes may exist there. */
 async function isThere(client: KubeClient, { metadata }: NCApp, node: string): Promise<boolean> {
   const current = await appsOf(client).read(metadata);
   if (current?.metadata.uid !== metadata.uid) return false;
   return current?.spec.nodeName === node || isHeldBy(node, current!);
-}
-
-function appsOf(client: KubeClient) {
-  return objectsOf<NCApp>(client, ncapps, { timeoutMs: requestMs });
 }

@@ -7,7 +7,7 @@ import type { CommandTable } from "../command-line.ts";
 import { readCommands } from "../read-commands.ts";
 import { clusterApps, clusterFlags, connectApps } from "./cluster-apps.ts";
 
-const { ps, top, logs, describe } = readCommands(clusterApps);
+const { ps, top, logs, describe, runs } = readCommands(clusterApps);
 
 const restart: Command = {
   operands: "APP...",
@@ -32,6 +32,7 @@ export const pluginCommands: CommandTable = {
     load: async () => (await import("./exec.ts")).execCommand,
   },
   describe: { summary: "Show everything about an NCApp, with its events.", load: async () => describe },
+  runs: { summary: "List the last runs of an NCApp and how they ended.", load: async () => runs },
   drain: {
     summary: "Cordon a node and move its NCApps away.",
     load: async () => (await import("./drain.ts")).drainCommand,

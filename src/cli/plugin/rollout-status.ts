@@ -1,5 +1,5 @@
 /**
- * `kubectl ncapp rollout status SET`: waits until the rollout is complete or has stalled. It follows the set with a watch, with one
+ * `kubectl ncapp rollout status SET`: waits until the rollout is complete or has stalled, or the job has ended. It follows the set with a watch, with one
  * line in place on a terminal and a line per change elsewhere.
  */
 import type { NCApp, NCAppSet } from "../../api/types.ts";
@@ -8,7 +8,7 @@ import { hasStatus } from "../../kube/kube-error.ts";
 import { ncapps, ncappsets } from "../../kube/resources.ts";
 import { followList, listAll } from "../../kube/watch/watch.ts";
 import type { Io } from "../command.ts";
-import { failingApps, type Progress, progressBar, rolloutProgress } from "./rollout-progress.ts";
+import { failingApps, hasEnded, type Progress, progressBar, rolloutProgress } from "./rollout-progress.ts";
 import { describeSet, isOwnedBy, labelSelectorOf } from "./set-objects.ts";
 
 export interface StatusOptions {
@@ -20,7 +20,7 @@ export interface StatusOptions {
 const barWidth = 20;
 const clearLine = "\r\x1b[K";
 
-/** Prints the progress; resolves to false if the rollout has stalled. Throws if the end was not reached in time. */
+/** Prints the progress; resolves to false if the rollout has stalled or the job has failed. Throws if the end was not reached in time. */
 export async function waitForRollout(
   client: KubeClient,
   set: NCAppSet,
@@ -32,13 +32,13 @@ export async function waitForRollout(
   /** Shows the set as it is now; true if that is the end. */
   const show = async (current: NCAppSet) => {
     const progress = rolloutProgress(current);
-    if (progress.failed > 0 || progress.state === "stalled") {
+    if (progress.failed > 0 || progress.state === "stalled" || progress.state === "failed") {
       const failing = failingApps(current, await appsOf(client, current));
       for (const line of failing.filter((line) => !shown.has(line))) screen.note(`  ${line}`);
       failing.forEach((line) => shown.add(line));
     }
     screen.progress(progress);
-    return progress.state === "complete" || progress.state === "stalled" ? progress : undefined;
+    return hasEnded(progress) ? progress : undefined;
   };
 
   let latest = set;
@@ -46,7 +46,7 @@ export async function waitForRollout(
   const signal = AbortSignal.any([io.signal, ...timeout]);
   try {
     const first = await show(set);
-    if (first || !watch) return first?.state !== "stalled";
+    if (first || !watch) return !first || first.state === "complete";
     for await (const current of changesOf(client, set, signal)) {
       const end = await show(latest = current);
       if (end) return end.state === "complete";
@@ -94,9 +94,9 @@ function createScreen(set: NCAppSet, { stdout, columns }: Pick<Io, "stdout" | "c
   return {
     note: (line: string) => stdout(`${isTerminal ? clearLine : ""}${line}\n`),
     progress(progress: Progress) {
-      const { state, message, updated, desired } = progress;
-      const isEnd = state === "complete" || state === "stalled";
-      const bar = isTerminal ? `[${progressBar(progress, barWidth)}] ${updated}/${desired} ` : "";
+      const { state, message, done, desired } = progress;
+      const isEnd = hasEnded(progress);
+      const bar = isTerminal ? `[${progressBar(progress, barWidth)}] ${done}/${desired} ` : "";
       const line = `${describeSet(set)}: ${bar}${isEnd ? `${state}: ` : ""}${message}`;
       if (!isTerminal && line !== last) stdout(`${line}\n`);
       // A line of two rows could not be overwritten; the last one is whole.

@@ -1,16 +1,27 @@
-/** `kubectl ncapp rollout VERB SET`: watches, lists, undoes, pauses, resumes, restarts and promotes the rollout of an NCAppSet. */
+/**
+ * `kubectl ncapp rollout VERB SET`: watches, lists, undoes, pauses, resumes, restarts and promotes the rollout of an NCAppSet, and retries
+ * a job. `history` and `undo` take a single NCApp, too.
+ */
 import { dump } from "js-yaml";
 import { defaultNamespace, setAnnotations } from "../../api/names.ts";
-import type { NCAppSet } from "../../api/types.ts";
+import type { NCApp, NCAppSet } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { writeNewest } from "../../kube/guarded-write.ts";
 import { closest } from "../../lib/closest.ts";
 import { ownValue } from "../../lib/objects.ts";
-import { type AppName, parseAppName } from "../app-name.ts";
+import { type AppName, fullName, parseAppName } from "../app-name.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { parseDuration, parseWholeNumber } from "../flag-values.ts";
 import { clusterFlags, connectAsKubectl } from "./cluster-apps.ts";
-import { type Change, pauseRollout, promoteCanary, restartApps, resumeRollout } from "./rollout-changes.ts";
+import { appHistoryLines, findSingleApp, undoApp } from "./rollout-app.ts";
+import {
+  type Change,
+  pauseRollout,
+  promoteCanary,
+  restartApps,
+  resumeRollout,
+  retryFailed,
+} from "./rollout-changes.ts";
 import { findRevision, historyLines, revisionToRestore, templateOf } from "./rollout-history.ts";
 import { waitForRollout } from "./rollout-status.ts";
 import { describeSet, readRevisions, readSet, setPath } from "./set-objects.ts";
@@ -19,6 +30,8 @@ import { describeSet, readRevisions, readSet, setPath } from "./set-objects.ts";
 interface Verb {
   flags?: string[];
   run(scene: Scene): Promise<number>;
+  /** What it does with a single app, if it takes one; returns what to print. */
+  runApp?(client: KubeClient, app: NCApp): Promise<string> | string;
 }
 
 interface Scene {
@@ -30,12 +43,17 @@ interface Scene {
 
 const verbs: Record<string, Verb> = {
   status: { flags: ["timeout", "watch"], run: status },
-  history: { flags: ["revision"], run: history },
-  undo: { flags: ["to-revision"], run: undo },
+  history: {
+    flags: ["revision"],
+    run: history,
+    runApp: (_, app) => appHistoryLines(app, Date.now()).join("\n"),
+  },
+  undo: { flags: ["to-revision"], run: undo, runApp: undoApp },
   pause: { run: (scene) => patch(scene, pauseRollout(scene.set)) },
   resume: { run: (scene) => patch(scene, resumeRollout(scene.set)) },
   restart: { run: (scene) => patch(scene, restartApps(scene.set, Date.now())) },
   promote: { run: (scene) => patch(scene, promoteCanary(scene.set)) },
+  retry: { run: (scene) => patch(scene, retryFailed(scene.set, Date.now())) },
 };
 
 export const rolloutCommand: Command = {
@@ -51,7 +69,9 @@ export const rolloutCommand: Command = {
     "kubectl ncapp rollout status web --timeout 10m",
     "kubectl ncapp rollout history web --revision 3",
     "kubectl ncapp rollout undo web",
+    "kubectl ncapp rollout history ncapp/db",
     "kubectl ncapp rollout promote shop/web",
+    "kubectl ncapp rollout retry migrate",
   ],
   async run(invocation, io) {
     const [name = "", word, extra] = invocation.args;
@@ -68,9 +88,17 @@ export const rolloutCommand: Command = {
     using cluster = await connectAsKubectl(invocation, io);
     const { client, namespace } = cluster;
     // kubectl rollout takes TYPE/NAME.
-    const plain = word.replace(/^ncappsets?(\.app\.example\.com)?\//, "");
+    const plain = word.replace(/^ncapp(set)?s?(\.app\.example\.com)?\//, "");
     const named = parseAppName(plain, textFlag(invocation, "namespace"), namespace, "a set");
-    return await verb.run({ client, set: await readSet(client, named), invocation, io });
+    const isApp = /^ncapps?(\.app\.example\.com)?\//.test(word);
+    const set = isApp ? undefined : await readSet(client, named).catch((error) => error as Error);
+    if (set !== undefined && !(set instanceof Error)) return await verb.run({ client, set, invocation, io });
+    const app = verb.runApp && await findSingleApp(client, named);
+    if (!app) throw set ?? new Error(`no NCApp ${fullName(named)} that rollout ${name} can take`);
+    const misplaced = verb.flags?.find((flag) => invocation.flags[flag] !== undefined);
+    if (misplaced) throw new UsageError(`--${misplaced} is for sets: an app has its last versions only`);
+    io.stdout(`${await verb.runApp!(client, app)}\n`);
+    return 0;
   },
 };
 

@@ -1,6 +1,7 @@
-/** Files of variables, as docker and systemd read them: `NAME=VALUE` lines, comments with `#`. */
+/** The variables of `run --env-file`, as docker compose and systemd read them. */
 import { readFile } from "node:fs/promises";
 import type { EnvVar } from "../../api/types.ts";
+import { parseEnvFile } from "../../api/env-file.ts";
 import { explainFileError } from "../../lib/files.ts";
 import { ownValue } from "../../lib/objects.ts";
 import { UsageError } from "../command.ts";
@@ -15,32 +16,30 @@ export async function readEnvFiles(
     const text = await readFile(path, "utf8").catch((cause) => {
       throw new UsageError(`--env-file ${path}: ${explainFileError(cause)}`, { cause });
     });
-    found.push(...parseEnvFile(text, path, env));
+    found.push(...parseVariables(text, path, env));
   }
   return found;
 }
 
 /**
- * Parses the lines. A name alone takes the value of the environment, if it is set there. A value may be in quotes, which are
- * removed; nothing in it is expanded. A line that is neither is a UsageError with its number, but without its text, which may be a secret.
+ * Parses the text. As with docker, a name alone takes the value of the environment, if it is set there. Any other line that is no
+ * assignment is a UsageError with its number, but without its text, which may be a secret.
  */
-export function parseEnvFile(
+export function parseVariables(
   text: string,
   path: string,
   env: Record<string, string | undefined>,
 ): EnvVar[] {
-  return text.replace(/^\uFEFF/, "").split(/\r?\n/).flatMap((line, index): EnvVar[] => {
-    if (/^\s*(#|$)/.test(line)) return [];
-    const [, name = "", , value] = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*(=(.*))?$/.exec(line) ?? [];
-    if (name === "") {
-      throw new UsageError(`--env-file ${path}:${index + 1}: use NAME=VALUE, or # for a comment`);
-    }
-    if (value !== undefined) return [{ name, value: unquote(value.trim()) }];
-    const known = ownValue(env, name);
-    return known === undefined ? [] : [{ name, value: known }];
-  });
-}
-
-function unquote(value: string): string {
-  return /^(["'])(.*)\1$/.exec(value)?.[2] ?? value;
+  try {
+    const { variables, others } = parseEnvFile(text);
+    const known = others.flatMap(({ line, text }): EnvVar[] => {
+      const [, name] = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)$/.exec(text) ?? [];
+      if (name === undefined) throw new Error(`line ${line}: use NAME=VALUE, or # for a comment`);
+      const value = ownValue(env, name);
+      return value === undefined ? [] : [{ name, value }];
+    });
+    return [...known, ...variables.map(([name, value]) => ({ name, value }))];
+  } catch (cause) {
+    throw new UsageError(`--env-file ${path}: ${(cause as Error).message}`, { cause });
+  }
 }

@@ -2,9 +2,10 @@ import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { apiVersion, defaultNamespace, isSafeName, kind } from "../../api/names.ts";
 import type { EnvVar, NCApp } from "../../api/types.ts";
+import { spec as specSchema } from "../../api/schema/schema.ts";
 import { validateNCApp } from "../../api/validate/validate.ts";
 import { closest } from "../../lib/closest.ts";
-import { explainFileError } from "../../lib/files.ts";
+import { explainPathError } from "../../lib/files.ts";
 import { ownValue, withoutUndefined } from "../../lib/objects.ts";
 import { type Flag, type Invocation, listFlag, textFlag, UsageError } from "../command.ts";
 import { parseWholeNumber } from "../flag-values.ts";
@@ -27,7 +28,12 @@ export const manifestFlags: Record<string, Flag> = {
     help: "Restart always, on-failure or never.",
     default: "always",
   },
-  grace: { value: "SECONDS", help: "Time between SIGTERM and SIGKILL.", default: "30" },
+  grace: { value: "SECONDS", help: "Time from the start of a stop to SIGKILL.", default: "30" },
+  "stop-signal": {
+    value: "SIGNAL",
+    help: "Signal that asks it to end, such as SIGQUIT.",
+    default: "SIGTERM",
+  },
   sha256: { value: "HEX", help: "Refuse to run a script with another SHA-256 digest." },
 };
 
@@ -46,10 +52,11 @@ export function manifestOf(
   const [script, ...args] = invocation.args;
   if (!script) throw new UsageError("no script is named: use nckubelet run SCRIPT");
   const text = (name: string) => textFlag(invocation, name);
-  const number = (name: string) => {
+  const number = (name: string, { maximum: max }: { maximum?: number }) => {
     const value = text(name);
-    return value === undefined ? undefined : parseWholeNumber(name, value);
+    return value === undefined ? undefined : parseWholeNumber(name, value, { max });
   };
+  const { pidsMax, terminationGracePeriodSeconds } = specSchema.properties;
   const isURL = /^https?:\/\//i.test(script);
   const given = listFlag(invocation, "env").map((word) => variableOf(word, env));
   const variables = [
@@ -69,9 +76,10 @@ export function manifestOf(
       runAsGroup: text("group"),
       cpuPCT: text("cpu"),
       memPCT: text("mem"),
-      pidsMax: number("pids-max"),
+      pidsMax: number("pids-max", pidsMax),
       restartPolicy: policyOf(text("restart")),
-      terminationGracePeriodSeconds: number("grace"),
+      terminationGracePeriodSeconds: number("grace", terminationGracePeriodSeconds),
+      stopSignal: signalOf(text("stop-signal")) as NCApp["spec"]["stopSignal"],
     }),
   };
   const problems = validateNCApp(app);
@@ -81,7 +89,7 @@ export function manifestOf(
 
 /** Replaces the field in a validation error with the flag that set it. */
 function asFlag({ field, message }: { field: string; message: string }): string {
-  const flag = flagOf[field];
+  const flag = flagOf[field] ?? (/^spec\.env\[\d+\]\./.test(field) ? "--env" : undefined);
   return flag ? message.replace(field, flag) : message;
 }
 
@@ -97,6 +105,7 @@ const flagOf: Record<string, string> = {
   "spec.memPCT": "--mem",
   "spec.pidsMax": "--pids-max",
   "spec.terminationGracePeriodSeconds": "--grace",
+  "spec.stopSignal": "--stop-signal",
 };
 
 /** Checks that the script exists before the agent does, so that a typo is reported at once with a similar file name. */
@@ -106,14 +115,18 @@ export async function checkScript(path: string): Promise<void> {
     if ((await stat(path)).isFile()) return;
   } catch (cause) {
     const beside = await readdir(dirname(path)).catch(() => []);
-    const near = closest(basename(path), beside);
-    const hint = near ? `; did you mean ${resolve(dirname(path), near)}?` : "";
-    throw new UsageError(
-      `${path}: ${explainFileError(cause)}${hint}`,
-      {
-        cause,
-      },
-    );
+    const near = closest(basename(path), beside.filter((name) => name !== basename(path)));
+    const [first = "", ...rest] = path.split(/\s+/).filter(Boolean);
+    const isLine = rest.length > 0 && (await stat(first).catch(() => undefined))?.isFile();
+    const hint = isLine
+      ? `; ${first} is a file: write the arguments behind --, as in nckubelet run ${first} -- ${
+        rest.join(" ")
+      }`
+      : near
+      ? `; did you mean ${resolve(dirname(path), near)}?`
+      : "";
+    const why = await explainPathError(path, cause);
+    throw new UsageError(`${path}: ${why}${hint}`, { cause });
   }
   throw new UsageError(`${path}: not a file`);
 }
@@ -135,6 +148,11 @@ function variableOf(word: string, env: Record<string, string | undefined>): EnvV
     throw new UsageError(`--env ${word}: not set in your environment; use ${word}=VALUE`);
   }
   return { name: word, value };
+}
+
+/** `quit` becomes `SIGQUIT`, as for kill(1); the schema has the names. */
+function signalOf(text: string | undefined): string | undefined {
+  return text && `SIG${text.toUpperCase().replace(/^SIG/, "")}`;
 }
 
 function policyOf(text: string | undefined) {

@@ -1,8 +1,9 @@
 /** Apps as tables. Every column is defined once; the layouts list the columns of each command. */
 import { defaultNamespace, keyOf, ownerSet } from "../../api/names.ts";
 import { showURL } from "../../api/shown-spec.ts";
+import { countDown } from "../../lib/time.ts";
 import type { NodeApp } from "../agent-api/agent-api.ts";
-import { type Paint, phaseColor, printableLine } from "./paint.ts";
+import { type Paint, printableLine, stateColor } from "./paint.ts";
 import { formatAge, formatTable } from "./table.ts";
 import { cutText, textWidth } from "./text-width.ts";
 
@@ -27,8 +28,19 @@ const columns = {
   AGE: ({ status }, now) => ageOf(status?.startTime, now),
   SOURCE: ({ agent }) => agent?.source ?? "-",
   SCRIPT: ({ spec }) => showURL(spec.shellFile || "-"),
-  MESSAGE: ({ status = {} }) => status.message || (status.phase === status.reason ? "" : status.reason ?? ""),
+  MESSAGE: ({ status = {} }, now) =>
+    countDown(status.message ?? "", now) || whileRunning(status) ||
+    (status.phase === status.reason ? "" : status.reason ?? ""),
 } satisfies Record<string, Cell>;
+
+/** What keeps an app that runs from being ready, and its caps from being enforced. */
+export function whileRunning({ phase, conditions = [] }: NonNullable<NodeApp["status"]>): string {
+  if (phase !== "Running") return "";
+  const messageOf = (type: string) =>
+    conditions.find((condition) => condition.type === type && condition.status === "False")?.message;
+  const caps = messageOf("LimitsEnforced");
+  return [messageOf("Ready"), caps && `caps are not enforced: ${caps}`].filter(Boolean).join("; ");
+}
 
 type Title = keyof typeof columns;
 
@@ -92,9 +104,10 @@ export function appTable(
   return [
     cutLine(header, width),
     ...lines.map((line) => cutLine(line, width)).map((line, index) => {
-      const end = start + columns.PHASE(apps[index]!).length;
+      const app = apps[index]!;
+      const end = start + columns.PHASE(app).length;
       const phase = line.slice(start, end);
-      return line.slice(0, start) + paint(phaseColor(phase), phase) + line.slice(end);
+      return line.slice(0, start) + paint(stateColor(app.status ?? {}), phase) + line.slice(end);
     }),
   ];
 }

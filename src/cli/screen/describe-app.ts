@@ -8,9 +8,10 @@ import { lastAppliedAnnotation } from "../../api/names.ts";
 import { describeMechanism } from "../../api/probe-mechanisms.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import type { Probe } from "../../api/types.ts";
+import { countDown } from "../../lib/time.ts";
 import { ageOf, usage } from "./app-table.ts";
 import type { NodeApp } from "../agent-api/agent-api.ts";
-import { type Paint, phaseColor, printable, printableLine } from "./paint.ts";
+import { type Paint, printable, printableLine, stateColor } from "./paint.ts";
 import { formatTable } from "./table.ts";
 
 type Row = [string, string | undefined];
@@ -28,9 +29,9 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
       ["Annotations", pairs(annotations)],
       ["Phase", status.phase ?? "unknown"],
       ["Reason", status.reason === status.phase ? undefined : status.reason],
-      ["Message", status.message],
+      ["Message", countDown(status.message ?? "", now)],
       ["Log file", agent.logFile],
-    ], (label, value) => label === "Phase" ? paint(phaseColor(value), value) : value),
+    ], (label, value) => label === "Phase" ? paint(stateColor(status), value) : value),
     "Program:",
     ...rows("  ", programRows(app)),
     "Limits:",
@@ -44,7 +45,11 @@ export function describeApp(app: NodeApp, now: number, paint: Paint = (_, text) 
     ...rows("  ", [
       ["Restart", spec.restartPolicy],
       ["Grace", `${spec.terminationGracePeriodSeconds ?? 30}s`],
+      ["Deadline", spec.activeDeadlineSeconds === undefined ? undefined : `${spec.activeDeadlineSeconds}s`],
       ["Stop file", spec.stopFile],
+      ["Stop signal", stopSignal(spec)],
+      ["Update", update(spec.update)],
+      ["Reload", spec.reloadSignal ?? spec.reloadCommand?.join(" ")],
       ["Schedule", [spec.schedule, spec.timeZone].filter(Boolean).join(" ")],
       ["Suspended", spec.suspend ? "yes" : undefined],
       ["Allow exec", spec.allowExec ? "yes" : undefined],
@@ -69,6 +74,7 @@ function programRows({ spec }: NodeApp): Row[] {
     ],
     ["Folder", spec.workingDir],
     ["User", [spec.runAsUser, spec.runAsGroup].filter((id) => id !== undefined && id !== "").join(":")],
+    ["Env file", spec.envFile],
     ["Environment", spec.env?.map(({ name }) => name).join(", ")],
   ];
 }
@@ -85,10 +91,27 @@ function stateRows({ spec, status = {} }: NodeApp, now: number): Row[] {
     ["Memory", status.memPCT && usage(status.memPCT, spec.memPCT) + bytes],
     ["Restarts", String(status.restarts ?? 0)],
     ["OOM kills", String(status.oomKills ?? 0)],
+    ["Version", versions(status.revisions)],
     ["Last run", status.lastRun],
     ["Last success", status.lastSuccess],
     ["Next run", status.nextRun],
   ];
+}
+
+function update(how: NodeApp["spec"]["update"]): string | undefined {
+  if (!how) return undefined;
+  const { minReadySeconds = 10, progressDeadlineSeconds = 600, onFailure = "Keep" } = how;
+  return `${onFailure}, good after ${minReadySeconds}s, within ${progressDeadlineSeconds}s`;
+}
+
+/** The version in force, and one that is refused. */
+function versions(
+  [current, ...others]: NonNullable<NodeApp["status"]>["revisions"] = [],
+): string | undefined {
+  if (!current) return undefined;
+  const refused = others.find(({ state }) => state === "Refused");
+  const shown = `${current.revision}, ${current.state?.toLowerCase()}`;
+  return refused ? `${shown}; ${refused.revision} is refused: ${refused.reason}` : shown;
 }
 
 function lastExitLines(exit: NonNullable<NodeApp["status"]>["lastExit"], now: number): string[] {
@@ -142,6 +165,12 @@ function cap(percent: string | number | undefined, whole: string): string {
   return percent === undefined || percent === ""
     ? "no cap"
     : `${String(percent).replace("%", "")}% of ${whole} of the node`;
+}
+
+/** Only what differs from the usual. */
+function stopSignal({ stopSignal = "SIGTERM", stopTarget }: NodeApp["spec"]): string | undefined {
+  if (stopTarget === "Main") return `${stopSignal}, to the main process`;
+  return stopSignal === "SIGTERM" ? undefined : stopSignal;
 }
 
 function probe(probe: Probe | undefined): string | undefined {

@@ -1,3 +1,4 @@
+import type { NCAppStatus } from "../../api/types.ts";
 import type { Io } from "../command.ts";
 
 export type Color = "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "bold" | "dim" | "inverse";
@@ -22,12 +23,13 @@ export function paintFor({ columns, env }: Io): Paint {
   return (color, text) => text === "" ? text : `\x1b[${codes[color][0]}m${text}\x1b[${codes[color][1]}m`;
 }
 
-/** The color of a phase: green is fine, yellow is in progress or at rest, red needs the user. */
-export function phaseColor(phase: string): Color {
+/** The color of a state: green is fine, yellow is in progress or at rest, red needs the user. */
+export function stateColor({ phase = "Unknown", reason, lastExit }: NCAppStatus): Color {
+  // It waits for its next run: fine, unless the last one failed.
+  const isWaiting = phase === "Pending" && reason === "Scheduled";
+  if (isWaiting) return lastExit && lastExit.reason !== "Completed" ? "yellow" : "green";
   if (phase === "Running" || phase === "Succeeded") return "green";
-  return phase === "Failed" || phase === "BackOff" || phase === "Unknown" || phase === "Invalid"
-    ? "red"
-    : "yellow";
+  return ["Failed", "BackOff", "Unknown", "Invalid"].includes(phase) ? "red" : "yellow";
 }
 
 /** Makes text from elsewhere safe to show: control characters could move the cursor or overwrite other output. */

@@ -13,10 +13,14 @@ import { paintFor } from "./paint.ts";
 export { ageOf, appTable, type Cells, cellsOf, cutLine, type Scope } from "./app-table.ts";
 export { describeApp } from "./describe-app.ts";
 export { describeEvents, eventTable, type ShownEvent } from "./event-lines.ts";
-export { type Color, type Paint, paintFor, phaseColor, printable, printableLine } from "./paint.ts";
+export { type Color, type Paint, paintFor, printable, printableLine, stateColor } from "./paint.ts";
+export { whileRunning } from "./app-table.ts";
+export { historyLines } from "./history-lines.ts";
+export { runTable } from "./run-table.ts";
 export { formatAge, formatTable } from "./table.ts";
 export { cutText, fitText, textWidth, wrapText } from "./text-width.ts";
 export { byUsage, topLines, totals } from "./top-screen.ts";
+export { versionTable } from "./version-table.ts";
 export { watchApps } from "./watch-apps.ts";
 export { watchScreen } from "./watch-screen.ts";
 

@@ -3,14 +3,15 @@
  *
  * Guarantees: at most `rows` lines, and none is wider than `columns`, whatever apps are called and write.
  */
+import type { NCAppStatus } from "../../api/types.ts";
 import { keyOf } from "../../api/names.ts";
 import {
   cellsOf,
   cutText,
   fitText,
   type Paint,
-  phaseColor,
   printableLine,
+  stateColor,
   totals,
   wrapText,
 } from "../screen/screen.ts";
@@ -87,16 +88,17 @@ function tableLines(state: TopState, layout: ReturnType<typeof layoutOf>, paint:
   const titles = Object.fromEntries(fitted.map(({ title }) => [title, title + (mark[title] ?? "")]));
   const header = cutText(`  ${formatRow(fitted, titles)}`, columns);
   const rows = cells.slice(first, first + layout.list).map((row, offset) => {
+    const { status = {} } = apps[first + offset]!;
     if (first + offset === index) return paint("inverse", fitText(`> ${formatRow(fitted, row)}`, columns));
     // Painted cells cannot be cut: the cut is done here, for terminals narrower than one column.
     if (columns < 4) return cutText(`  ${row.APP}`, columns);
-    return `  ${formatRow(fitted, row, (title, text) => paintCell(title, text, paint))}`;
+    return `  ${formatRow(fitted, row, (title, text) => paintCell(title, text, status, paint))}`;
   });
   return [...(layout.titles ? [paint("bold", header)] : []), ...rows];
 }
 
-function paintCell(title: string, text: string, paint: Paint): string {
-  if (title === "PHASE") return paint(phaseColor(text.trim()), text);
+function paintCell(title: string, text: string, status: NCAppStatus, paint: Paint): string {
+  if (title === "PHASE") return paint(stateColor(status), text);
   if (title === "MESSAGE") return paint("dim", text);
   if (title !== "CPU" && title !== "MEM") return text;
   const [used = 0, cap] = text.replace("%", "").split("/").map(Number);

@@ -1,7 +1,7 @@
 /** Which apps top lists, and in which order. Pure. */
 import { keyOf } from "../../api/names.ts";
 import type { NodeApp } from "../agent-api/agent-api.ts";
-import { byUsage, phaseColor } from "../screen/screen.ts";
+import { byUsage, stateColor } from "../screen/screen.ts";
 
 export interface Order {
   by: OrderName;
@@ -20,7 +20,7 @@ export const orders = {
   CPU: { key: "c", title: "CPU", compare: byUsage },
   memory: { key: "m", title: "MEM", compare: highest(({ status }) => status?.memoryBytes ?? -1) },
   name: { key: "n", title: "APP", compare: byName },
-  phase: { key: "p", title: "PHASE", compare: highest(({ status }) => urgency(status?.phase)) },
+  phase: { key: "p", title: "PHASE", compare: highest(urgency) },
   restarts: { key: "t", title: "RESTARTS", compare: highest(({ status }) => status?.restarts ?? 0) },
   age: { key: "a", title: "AGE", compare: highest(({ status }) => Date.parse(status?.startTime ?? "") || 0) },
 } satisfies Record<string, OrderRule>;
@@ -49,6 +49,6 @@ function byName(a: NodeApp, b: NodeApp): number {
 }
 
 /** Apps that need their user come first, those that are fine last. */
-function urgency(phase = "Unknown"): number {
-  return ["green", "yellow", "red"].indexOf(phaseColor(phase));
+function urgency({ status = {} }: NodeApp): number {
+  return ["green", "yellow", "red"].indexOf(stateColor(status));
 }

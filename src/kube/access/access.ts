@@ -7,15 +7,24 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { certificateExpiry, tokenExpiry } from "./expiry.ts";
 import type { Logger } from "../../lib/log.ts";
 import { changingFile } from "./changing-file.ts";
 import { createCredentialCache } from "./credential-cache.ts";
 import { type Environment, parseProxy, proxyFromEnvironment } from "./proxy.ts";
-import type { Credentials, Headers, Resolve, Target, TlsMaterial } from "./resolution.ts";
+import {
+  bootstrapKind,
+  type Credentials,
+  type Headers,
+  type Resolve,
+  type Target,
+  type TlsMaterial,
+} from "./resolution.ts";
 import { resolveInChild, writeResolution } from "./resolve-in-child.ts";
 
 export { changingFile } from "./changing-file.ts";
-export { splitKubeconfig, type TlsMaterial } from "./resolution.ts";
+export { certificateExpiry } from "./expiry.ts";
+export { isBootstrapToken, splitKubeconfig, type TlsMaterial } from "./resolution.ts";
 
 export interface KubeAccess {
   /** Without credentials; its path, if any, comes before every API path. */
@@ -24,12 +33,16 @@ export interface KubeAccess {
   readonly namespace?: string;
   /** Changes with the kubeconfig. */
   readonly proxy?: URL;
+  /** The identity is a bootstrap token, with which a node requests its certificate. */
+  readonly isBootstrap?: boolean;
   /** Server and kind of identity, for users; no secrets. */
   describe(): string;
   /** What to send and to connect with. `tls` is the same object as before if nothing of it has changed. */
   credentials(): Promise<{ headers: Headers; tls: TlsMaterial }>;
   /** Gets other credentials, after a 401. */
   refresh(): void;
+  /** When the credentials expire that were used last, and the authority of the server; see expiry.ts. */
+  expiries(): { "client-certificate"?: number; token?: number; "server-ca"?: number };
 }
 
 export interface AccessOptions {
@@ -79,6 +92,7 @@ export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
   const server = parseServer(options.server || source.target.server);
   const ownProxy = proxyFromEnvironment(server, env);
   let last: TlsMaterial | undefined;
+  let authorization: Headers[string] | undefined;
   return {
     server,
     get namespace() {
@@ -88,6 +102,9 @@ export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
       const { proxyUrl } = source.target;
       return proxyUrl ? parseProxy(proxyUrl, "proxy-url") : ownProxy;
     },
+    get isBootstrap() {
+      return source.target.kind === bootstrapKind;
+    },
     describe() {
       const { context, kind } = source.target;
       return `${server.origin}${server.pathname.replace(/\/$/, "")} (${context}, ${kind})`;
@@ -95,9 +112,15 @@ export async function loadAccess(options: AccessOptions): Promise<KubeAccess> {
     async credentials() {
       const { headers, tls } = await source.credentials();
       if (JSON.stringify(last) !== JSON.stringify(tls)) last = tls;
+      authorization = headers.authorization;
       return { headers, tls: last! };
     },
     refresh: () => source.reject(),
+    expiries: () => ({
+      "client-certificate": last?.cert ? certificateExpiry(last.cert) : undefined,
+      token: typeof authorization === "string" ? tokenExpiry(authorization) : undefined,
+      "server-ca": last?.ca ? certificateExpiry(last.ca) : undefined,
+    }),
   };
 }
 

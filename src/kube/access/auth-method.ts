@@ -2,6 +2,7 @@
 import { type ExecPlugin, readExecPlugin } from "./exec-credential.ts";
 import { type Fields, isFields, type KubeconfigEntry } from "./kubeconfig-files.ts";
 import { type OidcProvider, readOidcProvider } from "./oidc.ts";
+import { bootstrapKind, isBootstrapToken } from "./resolution.ts";
 
 /** A client certificate may be used beside it. `name` says which, for users, without a secret. */
 export type AuthMethod =
@@ -9,7 +10,7 @@ export type AuthMethod =
   | { is: "OIDC issuer"; name: string; provider: OidcProvider }
   /** `fields` is all that client-node gets to know of the user, beside its certificate. */
   | {
-    is: "token file" | "token" | "basic auth" | "auth-provider" | "anonymous";
+    is: "token file" | "token" | "bootstrap token" | "basic auth" | "auth-provider" | "anonymous";
     name?: string;
     fields: Fields;
   };
@@ -23,7 +24,7 @@ export function chooseMethod(user: KubeconfigEntry): AuthMethod {
     const fields = { "auth-provider": { name: "tokenFile", config: { tokenFile } } };
     return { is: "token file", name: String(tokenFile), fields };
   }
-  if (token) return { is: "token", fields: { token } };
+  if (token) return { is: isBootstrapToken(String(token)) ? bootstrapKind : "token", fields: { token } };
   if (username) return { is: "basic auth", fields: { username, password: password ?? "" } };
   if (exec) {
     const plugin = readExecPlugin(exec, user);

@@ -21,6 +21,7 @@ import {
   None,
   refreshTokenGrant,
 } from "openid-client";
+import { tokenExpiry } from "./expiry.ts";
 import { writeFileAtomic } from "../../lib/files.ts";
 import { describeError } from "../../lib/log.ts";
 import type { RequestOptions } from "../../lib/undici.ts";
@@ -75,7 +76,7 @@ export async function currentIdToken(
   { rejected, env }: { rejected: boolean; env: Environment },
 ): Promise<OidcToken> {
   const { issuer, clientId, idToken, refreshToken } = provider;
-  const expiresAt = idToken && expiryOf(idToken);
+  const expiresAt = idToken && tokenExpiry(idToken);
   if (idToken && !rejected && !(expiresAt && expiresAt - Date.now() < earlyMs)) {
     return { idToken, expiresAt: expiresAt || undefined };
   }
@@ -93,7 +94,7 @@ export async function currentIdToken(
     const answer = await refresh(provider, refreshToken, env);
     if (!answer.id_token) throw new Error("its answer has no id_token");
     const refreshed = answer.refresh_token ? { "refresh-token": answer.refresh_token } : {};
-    return { idToken: answer.id_token, expiresAt: expiryOf(answer.id_token), refreshed };
+    return { idToken: answer.id_token, expiresAt: tokenExpiry(answer.id_token), refreshed };
   } catch (error) {
     // Not passed on as the cause: errors of openid-client contain the answer.
     throw new Error(`OIDC issuer ${issuer}: cannot refresh the id token: ${refusalOf(error)}`);
@@ -168,14 +169,4 @@ function refusalOf(error: unknown): string {
   if (code) return `${code}${description ? `: ${description}` : ""}`.slice(0, 500);
   if (status) return `status ${status}`;
   return describeError(error);
-}
-
-/** Returns when a JSON Web Token expires; undefined if it does not say. */
-function expiryOf(token: string): number | undefined {
-  try {
-    const { exp } = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString("utf8"));
-    return typeof exp === "number" ? exp * 1000 : undefined;
-  } catch {
-    return undefined;
-  }
 }

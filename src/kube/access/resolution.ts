@@ -52,6 +52,14 @@ export interface Resolution {
 /** Reads the kubeconfig; `rejected`: the server did not accept the last credential. */
 export type Resolve = (request: { rejected: boolean }) => Promise<Resolution>;
 
+/** Describes a user who has nothing but a bootstrap token: it is good for requesting a certificate, and for nothing else. */
+export const bootstrapKind = "bootstrap token";
+
+/** Reports whether a token has the form of a bootstrap token, as kubeadm creates them. */
+export function isBootstrapToken(token: string): boolean {
+  return /^[a-z0-9]{6}\.[a-z0-9]{16}$/.test(token);
+}
+
 /** Returns the files of a list like KUBECONFIG; a path with a colon cannot be part of one. */
 export function splitKubeconfig(list: string): string[] {
   return list.split(delimiter).filter(Boolean);

@@ -69,7 +69,7 @@ export function createKubeClient(access: KubeAccess, options: ClientOptions = {}
   const { timeoutMs = 30_000, maxBodyBytes = 16 << 20, retries = 3 } = options;
   const { connectTimeoutMs, userAgent = "nckubelet", onRequest } = options;
   const { server } = access;
-  const limiter = createLimiter({ maxInFlight: options.maxInFlight ?? 8, reserved: options.reserved ?? 3 });
+  const limiter = createLimiter(options);
   const transport = options.transport ?? createTransport(access, { connectTimeoutMs });
   const context = { access, transport, onRequest };
 

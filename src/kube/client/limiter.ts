@@ -10,7 +10,9 @@ export interface Limiter {
  * Bounds the requests in flight. More urgent requests go first, in order of arrival within one priority. `low` never takes the
  * last `reserved` of them, so that an urgent request does not wait for many slow reports.
  */
-export function createLimiter({ maxInFlight, reserved }: { maxInFlight: number; reserved: number }): Limiter {
+export function createLimiter(
+  { maxInFlight = 8, reserved = 3 }: { maxInFlight?: number; reserved?: number },
+): Limiter {
   const waiting: Record<Priority, (() => void)[]> = { high: [], normal: [], low: [] };
   let busy = 0;
 

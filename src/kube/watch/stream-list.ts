@@ -75,7 +75,7 @@ export type Collected =
   | { kind: "unsupported" };
 
 /** Takes one line of a list that is streamed into `items`. Changes made meanwhile arrive before its end too. */
-export function collectInitial<T extends KubeObject>(
+function collectInitial<T extends KubeObject>(
   items: Map<string, Identified<T>>,
   { type, object }: WatchLine,
   options: Expected & Selection<T>,

@@ -55,7 +55,7 @@ export async function openWatch(client: KubeClient, options: WatchStreamOptions)
   const asked = { method: "GET", url: client.access.server.origin + path };
   try {
     const bytes = await client.stream({ path, query, signal: controller.signal });
-    const lines = splitLines(untilSilent(bytes, () => silenceMs, () => giveUp("silent")), maxLineBytes);
+    const lines = splitLines(untilSilent(bytes, () => silenceMs, () => giveUp("silent")));
     const limit = (limits: WatchLimits) => {
       silenceMs = limits.silenceMs;
       clearTimeout(due);
@@ -104,10 +104,7 @@ async function* untilSilent(
 }
 
 /** Splits bytes at newlines. Throws if they end inside a line: the rest of it is lost. */
-export async function* splitLines(
-  chunks: AsyncIterable<Uint8Array>,
-  maxLineBytes: number,
-): AsyncGenerator<string> {
+async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let pending: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of chunks) {

@@ -24,6 +24,7 @@ import { createSteps, type State, type Step, type Waiting } from "./watch-steps.
 import type { KubeObject } from "../wire.ts";
 
 export { listAll } from "./list.ts";
+export { streamList } from "./stream-list.ts";
 
 export type { FollowOptions, RestartReason, WatchEvent } from "./watch-options.ts";
 

@@ -10,10 +10,13 @@
  * Status, events, mirrors and Pods are written only while this agent acts for its node; events also until that is decided: what it
  * finds when it starts has happened in any case.
  */
-import { isMirrorOf } from "../../api/names.ts";
-import type { NCApp } from "../../api/types.ts";
+import { isMirrorOf, keyOf } from "../../api/names.ts";
+import { disruptionCondition } from "../../api/conditions.ts";
+import type { Reason } from "../../api/reasons.ts";
+import type { Condition, NCApp, NCAppStatus } from "../../api/types.ts";
 import { sleep } from "../../lib/sleep.ts";
 import { systemClock } from "../clock.ts";
+import { addRefusal, sayRefusal } from "./pod-condition.ts";
 import { createEventRecorder, type EventNews } from "../events/events.ts";
 import { createMirrors } from "../mirrors/mirrors.ts";
 import { createPods, type PodsOptions } from "../pods/pods.ts";
@@ -24,7 +27,7 @@ import {
   type ReportTarget,
   type StatusReporterOptions,
 } from "../status/status.ts";
-import { type AppsHere, type ReportedApp, ServerApps } from "./server-apps.ts";
+import { type AppsHere, type PodFacts, type ReportedApp, ServerApps } from "./server-apps.ts";
 
 export type { ReportedApp } from "./server-apps.ts";
 
@@ -58,10 +61,26 @@ export function createAppReports(options: AppReportsOptions) {
   const reporter = createStatusReporter(options);
   const recorder = createEventRecorder({ ...options, component: "nckubelet" });
   const releases = createReleases(options);
-  const pods = createPods(options);
+  const pods = createPods({
+    ...options,
+    record: recorder.record,
+    onRefusal: (key) => reportRefusal(key),
+    onEvicted: (key) => reportNow(key),
+  });
   const server = new ServerApps({ ...options, reporter, releases, signal });
-  const show = ({ app, status, started }: ReportedApp, owner: ReportTarget) =>
-    pods.show({ owner, app, status, started });
+  const show = ({ app, status, started }: ReportedApp, owner: ReportTarget, facts: Partial<PodFacts> = {}) =>
+    pods.show({ owner, app, status, started, ...facts });
+
+  /** The status, with why the app has no Pod. */
+  const withPod = ({ key, app, status }: ReportedApp) => addRefusal(status, pods.refusalOf(key), app);
+  const reportRefusal = (key: string) => {
+    const [known, refusal] = [apps.get(key), pods.refusalOf(key)];
+    if (!known) return;
+    if (refusal) {
+      recordEvent(known, { type: "Warning", reason: refusal.reason, message: sayRefusal(refusal) });
+    }
+    report(known);
+  };
 
   /** The events of local apps whose mirrors are yet to come, by key. */
   const unsent = new Map<string, EventNews[]>();
@@ -73,7 +92,7 @@ export function createAppReports(options: AppReportsOptions) {
       for (const news of unsent.get(key) ?? []) recorder.record(target, news);
       unsent.delete(key);
       if (!known?.isLocal) return;
-      reporter.report(target, known.status, mirror.status ?? {});
+      reporter.report(target, withPod(known), mirror.status ?? {});
       show(known, target);
     },
   });
@@ -96,13 +115,17 @@ export function createAppReports(options: AppReportsOptions) {
   /** The keys of local apps that were reported: only a new one asks for mirrors at once. */
   const locals = new Set<string>();
   const report = (known: ReportedApp) => {
-    const { key, app, isLocal, status, holder } = known;
+    const { key, app, isLocal, holder } = known;
+    const status = withPod(known);
     server.releaseOther(key, app.metadata.uid);
     if (!isLocal) {
       // While another node holds the app, that node shows it.
-      if (holder === node) show(known, refOf(app));
+      const facts = server.factsOf(app.metadata.uid);
+      // Until the server was listed it is unknown which kind of Pod the app should have.
+      if (holder === node) { if (facts) show(known, refOf(app), facts); }
       else pods.remove(key);
-      return reporter.report(refOf(app), holder === undefined ? status : { ...status, nodeName: holder });
+      const shown = pods.isEvicted(key) ? withDisruption(status) : status;
+      return reporter.report(refOf(app), holder === undefined ? shown : { ...shown, nodeName: holder });
     }
     if (!locals.has(key)) void mirrorSoon();
     locals.add(key);
@@ -110,6 +133,24 @@ export function createAppReports(options: AppReportsOptions) {
     if (!mirror) return;
     reporter.report(mirror, status);
     show(known, mirror);
+  };
+  const recordEvent = ({ key, app, isLocal }: ReportedApp, event: EventNews) => {
+    const target = isLocal ? mirrors.targetOf(key) : refOf(app);
+    if (target) return recorder.record(target, event);
+    const news = [...unsent.get(key) ?? [], { at: clock.wall(), ...event }];
+    unsent.set(key, news.slice(-maxUnsent));
+  };
+  const reportNow = (key: string) => {
+    const known = apps.get(key);
+    if (known && isActing()) report(known);
+  };
+  /** Calls `see`, then reports the apps of which the server says something else than before. */
+  const reportChanged = (all: readonly NCApp[], see: () => void) => {
+    const before = all.map(({ metadata }) => JSON.stringify(server.factsOf(metadata.uid)));
+    see();
+    for (const [at, { metadata }] of all.entries()) {
+      if (before[at] !== JSON.stringify(server.factsOf(metadata.uid))) reportNow(keyOf({ metadata }));
+    }
   };
   /** The keys of apps whose state may pass before it is worth a report. */
   const passing = new Set<string>();
@@ -126,11 +167,12 @@ export function createAppReports(options: AppReportsOptions) {
       ...sink,
       replace(all) {
         if (!server.isListed) void mirrorSoon();
-        server.replace(all.map(({ app }) => app));
+        const objects = all.map(({ app }) => app);
+        reportChanged(objects, () => server.replace(objects));
         sink.replace(all.filter(({ app }) => !isMirrorOf(node, app)));
       },
       upsert(one) {
-        server.see(one.app);
+        reportChanged([one.app], () => server.see(one.app));
         if (!isMirrorOf(node, one.app)) sink.upsert(one);
       },
       remove(key, uid) {
@@ -145,12 +187,8 @@ export function createAppReports(options: AppReportsOptions) {
       if (!passing.has(key)) void sleep(passingMs, signal).then(() => reportPassing(key));
       passing.add(key);
     },
-    event({ key, app, isLocal }: ReportedApp, event: EventNews): void {
-      if (isActing() === false) return;
-      const target = isLocal ? mirrors.targetOf(key) : refOf(app);
-      if (target) return recorder.record(target, event);
-      const news = [...unsent.get(key) ?? [], { at: clock.wall(), ...event }];
-      unsent.set(key, news.slice(-maxUnsent));
+    event(known: ReportedApp, event: EventNews): void {
+      if (isActing() !== false) recordEvent(known, event);
     },
     forgotten({ key, app, isLocal }: ReportedApp): void {
       pods.remove(key);
@@ -174,4 +212,16 @@ export function createAppReports(options: AppReportsOptions) {
       for (const writer of [releases, pods, reporter, recorder]) writer.close();
     },
   };
+}
+
+/** Asks the scheduler to unbind the app: only it may change the spec. */
+function withDisruption(status: NCAppStatus): NCAppStatus {
+  const disruption: Condition = {
+    type: disruptionCondition,
+    status: "True",
+    reason: "PodEvicted" satisfies Reason,
+    message: "its Pod was evicted, or deleted while the node is cordoned",
+    ...(status.observedGeneration === undefined ? {} : { observedGeneration: status.observedGeneration }),
+  };
+  return { ...status, conditions: [...status.conditions ?? [], disruption] };
 }

@@ -1,4 +1,5 @@
-import { isMirrorOf, keyOf } from "../../api/names.ts";
+import { isMirrorOf, keyOf, ownerSet } from "../../api/names.ts";
+import { pinnedBy, whyStays } from "../../api/placement/placement.ts";
 import type { NCApp } from "../../api/types.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
 import { ncapps } from "../../kube/resources.ts";
@@ -9,7 +10,7 @@ import type { ShownApp } from "../pods/pods.ts";
 import { refOf, type Releases, type ReportTarget, type StatusReporter } from "../status/status.ts";
 
 /** An app of this node as reports need it. The wiring makes it from the supervisor's. */
-export interface ReportedApp extends Omit<ShownApp, "owner"> {
+export interface ReportedApp extends Omit<ShownApp, "owner" | "movable" | "set"> {
   key: string;
   /** It comes from a file, a URL or the socket: in the API server a mirror shows it. */
   isLocal: boolean;
@@ -18,6 +19,9 @@ export interface ReportedApp extends Omit<ShownApp, "owner"> {
   /** Its state usually lasts milliseconds. */
   isPassing: boolean;
 }
+
+/** What the API server says about an app that its node does not keep. */
+export type PodFacts = Required<Pick<ShownApp, "movable">> & Pick<ShownApp, "set">;
 
 /** The apps of this node now. */
 export interface AppsHere {
@@ -46,11 +50,17 @@ export class ServerApps {
   /** By uid: mirrors whole, of apps only the identity. */
   #known = new Map<string, ServerApp>();
   isListed = false;
+  /** By uid, until nothing of the app is left. */
+  readonly #facts = new Map<string, PodFacts>();
   /** Apps that were unbound or deleted and may not have stopped yet, by key. */
   readonly #leaving = new Map<string, ReportTarget>();
 
   constructor(options: ServerAppsOptions) {
     this.#options = options;
+  }
+
+  factsOf(uid: string | undefined): PodFacts | undefined {
+    return this.#facts.get(uid ?? "");
   }
 
   list(): ServerApp[] {
@@ -70,6 +80,7 @@ export class ServerApps {
   see(app: NCApp): void {
     const { node, releases, reporter } = this.#options;
     const { metadata, apiVersion, kind } = app;
+    this.#facts.set(metadata.uid ?? "", factsOf(app));
     const kept = isMirrorOf(node, app) ? app : { apiVersion, kind, metadata: refOf(app), spec: {} };
     this.#known.set(metadata.uid ?? "", kept as ServerApp);
     releases.cancel(metadata.uid ?? "");
@@ -86,6 +97,7 @@ export class ServerApps {
   /** Nothing of the app with this key is left here. */
   release(key: string, app: ReportTarget): void {
     this.#leaving.delete(key);
+    if (!this.#known.has(app.uid)) this.#facts.delete(app.uid);
     this.#options.releases.stopped(app);
   }
 
@@ -98,7 +110,7 @@ export class ServerApps {
   #lose(app: ServerApp): void {
     const [key, ref] = [keyOf(app), refOf(app)];
     this.#options.reporter.objectLost(ref);
-    if (!this.#isHere(app)) return;
+    if (!this.#isHere(app)) return void this.#facts.delete(ref.uid);
     this.#leaving.set(key, ref);
     this.#options.releases.stopping(ref);
   }
@@ -132,4 +144,13 @@ export class ServerApps {
       await sleep(leftoversRetryMs, signal);
     }
   }
+}
+
+/** An app whose node another client chose stays there, as one that the scheduler must not move. */
+function factsOf(app: NCApp): PodFacts {
+  const set = ownerSet(app);
+  return {
+    movable: whyStays(app) === undefined && pinnedBy(app) === undefined,
+    ...(set ? { set: { name: set.name, uid: set.uid } } : {}),
+  };
 }

@@ -1,4 +1,4 @@
-/** Follows the Pods of this node that its agents made: one list, then a watch. */
+/** Follows the Pods of this node: one list, then a watch. */
 import type { KubeClient } from "../../kube/client/client.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
 import { pods } from "../../kube/resources.ts";
@@ -7,7 +7,7 @@ import type { Identified } from "../../kube/wire.ts";
 import type { Logger } from "../../lib/log.ts";
 import { sleep } from "../../lib/sleep.ts";
 import type { Pod } from "./pod-object.ts";
-import { isMirrorPodOf, slimPod } from "./pod-plan.ts";
+import { slimPod } from "./pod-plan.ts";
 
 export interface FollowPodsOptions {
   client: KubeClient;
@@ -16,8 +16,6 @@ export interface FollowPodsOptions {
   namespace?: string;
   log: Logger;
   answered?: FollowOptions<Pod>["answered"];
-  /** Ends after the first list, or if that is not allowed. */
-  once?: boolean;
   onListed(list: Extract<WatchEvent<Pod>, { type: "listed" }>): void;
   onApplied(pod: Identified<Pod>): void;
   onDeleted(pod: Identified<Pod>): void;
@@ -31,7 +29,7 @@ const deniedMs = 300_000;
 
 /** Resolves when the signal aborts. Never throws. */
 export async function followPods(options: FollowPodsOptions): Promise<void> {
-  const { client, node, namespace, log, answered, once = false, signal } = options;
+  const { client, node, namespace, log, answered, signal } = options;
   let isDenied = false;
   while (!signal.aborted) {
     const ending = new AbortController();
@@ -39,7 +37,7 @@ export async function followPods(options: FollowPodsOptions): Promise<void> {
       resource: pods,
       namespace,
       fieldSelector: `spec.nodeName=${node}`,
-      filter: (pod) => isMirrorPodOf(node, pod),
+      filter: ({ spec }) => spec?.nodeName === node,
       slim: slimPod,
       pageSize,
       streaming: true,
@@ -49,7 +47,6 @@ export async function followPods(options: FollowPodsOptions): Promise<void> {
       if (event.type === "listed") {
         isDenied = false;
         options.onListed(event);
-        if (once) ending.abort();
       } else if (event.type === "applied") options.onApplied(event.object);
       else if (event.type === "deleted") options.onDeleted(event.object);
       else if (event.type === "problem") {
@@ -57,10 +54,10 @@ export async function followPods(options: FollowPodsOptions): Promise<void> {
         if (hasStatus(event.error, 403)) ending.abort();
       }
     }
-    if (signal.aborted || once) return;
+    if (signal.aborted) return;
     if (!isDenied) {
-      log.info("this agent may not read Pods: kubectl does not show its apps as Pods", {
-        hint: "bind the role nckubelet-pods to agents (docs/security.md), or use --pods never",
+      log.info("this agent may not read Pods: it shows none, and does not reject those of others", {
+        hint: "bind the role nckubelet-pods to agents (docs/security.md)",
       });
     }
     isDenied = true;

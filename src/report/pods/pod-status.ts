@@ -17,7 +17,7 @@ import { podContainer } from "../../api/names.ts";
 import type { LastExit, NCAppStatus } from "../../api/types.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { isoSeconds } from "../../lib/time.ts";
-import { podImage, type PodNode, type ShownApp } from "./pod-object.ts";
+import { podAmounts, podImage, type PodNode, type ShownApp } from "./pod-object.ts";
 
 export type PodStatus = Wire<V1PodStatus>;
 type Condition = Wire<V1PodCondition>;
@@ -37,7 +37,7 @@ const unknownExitCode = 137;
 
 export function podStatus(
   { app, status, started }: Pick<ShownApp, "app" | "status" | "started">,
-  { addresses }: Pick<PodNode, "addresses">,
+  { addresses, size }: Pick<PodNode, "addresses" | "size">,
   before: PodTimes,
   now: number,
 ): PodStatus {
@@ -49,10 +49,16 @@ export function podStatus(
     ...(status.phase === "Stopping" ? { reason: "Stopping", message: shown(stopMessage(status)) } : {}),
     ...(address ? { hostIP: address, podIP: address, podIPs: addresses.map((ip) => ({ ip })) } : {}),
     startTime: before.startTime ?? isoSeconds(now),
-    qosClass: "BestEffort",
+    qosClass: qosClassOf(podAmounts(app.spec, size)),
     conditions: conditionsOf(phase, status, before.conditions, now),
     containerStatuses: [containerStatus(status, { ready, started, schedule: app.spec.schedule })],
   };
+}
+
+/** As the API server computes it: the limits are the requests. */
+function qosClassOf(amounts: ReturnType<typeof podAmounts>): string {
+  if (!amounts) return "BestEffort";
+  return amounts.cpu && amounts.memory ? "Guaranteed" : "Burstable";
 }
 
 /** Returns `status.phase` of the Pod. A Pod never leaves Succeeded and Failed. */

@@ -3,7 +3,7 @@ import { appKey, keyOf, splitAppKey } from "../../api/names.ts";
 import { ObjectStore } from "../../kube/object-store.ts";
 import type { Identified } from "../../kube/wire.ts";
 import { newPod, type Pod, type PodNode, type ShownApp } from "./pod-object.ts";
-import { type KnownPod, readPod } from "./pod-plan.ts";
+import { type Judgement, type KnownPod, readPod } from "./pod-plan.ts";
 import { podStatus } from "./pod-status.ts";
 
 /** One NCApp, by its key at the API server, with its Pods. */
@@ -21,6 +21,12 @@ export interface AppPods {
   written?: string[];
   /** See `PodContext`. */
   undone?: string;
+  lost?: KnownPod;
+  judged?: Judgement;
+  /** Its eviction was reported. */
+  isNoted?: boolean;
+  /** The namespace refuses a Pod that can be evicted. */
+  isRefused?: boolean;
   /** Another Pod has the name of the app. */
   isTaken?: boolean;
   /** Until when the node that had the app before may delete its Pod. */
@@ -54,6 +60,7 @@ export class PodStore {
     this.#keys.set(name, key);
     const entry = this.#entry(key);
     if (entry.shown?.status.phase !== status.phase) entry.changedAt = now;
+    if (entry.shown?.owner.uid !== owner.uid) entry.isNoted = false;
     Object.assign(entry, { shown, isGone: false });
     return [...changed, key];
   }
@@ -105,15 +112,20 @@ export class PodStore {
     return found && splitAppKey(keyOf(found.shown.app));
   }
 
-  podNameOf(app: string): string | undefined {
+  /** Returns the key of the NCApp that shows the app with this key. */
+  keyOf(app: string): string | undefined {
+    return this.#keys.get(app);
+  }
+
+  podOf(app: string): { name: string; uid: string } | undefined {
     const entry = this.#entries.get(this.#keys.get(app) ?? "");
-    return entry && shownPod(entry)?.pod.name;
+    return entry && shownPod(entry)?.pod;
   }
 
   /** Returns the Pods as they should be at the server. */
   list(node: PodNode, now: number): Pod[] {
     return this.#shownPods().map(({ shown, pod }) => {
-      const { metadata, ...rest } = newPod(shown, node.name, pod.name);
+      const { metadata, ...rest } = newPod(shown, node, pod.name);
       return {
         ...rest,
         metadata: { ...metadata, uid: pod.uid, creationTimestamp: pod.createdAt },

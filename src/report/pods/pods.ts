@@ -1,32 +1,36 @@
 /**
- * Shows every app as a Pod of its node, so that kubectl, Services and other tools that know Pods see it. Such a Pod is a mirror: it
- * never starts or stops an app, and nothing runs it. Only on Nodes that the agent registered: a kubelet deletes mirror Pods that are
+ * Shows every app as a Pod of its node, so that kubectl, Services and other tools that know Pods see it. Nothing runs such a Pod, and it
+ * never starts an app. Its eviction, or its deletion on a cordoned node, moves an app that a drain may move. Only on Nodes that the agent registered: a kubelet deletes mirror Pods that are
  * not its own.
  *
  * Guarantees: one request in flight per app; a request carries the newest state, and there is none for usage. A Pod that a
- * user deletes or edits is restored, under its name; that of an app that is gone is deleted. Pods of other nodes, and those that no
- * agent made, are not touched. A namespace that refuses Pods (a quota, a policy, a missing right) is logged once and asked again
- * every five minutes; those that it has are kept accurate meanwhile. Apps in namespaces of Kubernetes itself (kube-*) have no Pods: a
- * Service there that selects by label, such as the cluster's DNS, would send them its traffic.
+ * user deletes or edits is restored, under its name; that of an app that is gone is deleted. Pods of other nodes are not touched, and
+ * those of this node that no agent made are rejected (foreign-pods.ts). A namespace that refuses Pods is logged once, and asked again
+ * (refusals.ts); those that it has are kept accurate meanwhile, and a Pod that is no longer ready goes first. Apps in namespaces of
+ * Kubernetes itself (kube-*) have no Pods: a Service there that selects by label, such as the cluster's DNS, would send them its traffic.
  * Caveats: a start that takes less than half a second is not shown as such, and a new app has its Pod only then. A label that a
  * webhook adds to every Pod stays. An annotation that the app loses stays on the Pod if the
- * agent restarts at the same time. Where another Pod has the app's name, the Pod keeps its other name after that one is gone.
+ * agent restarts at the same time. A change of caps replaces the Pod, whose resources cannot change: its endpoints are gone for a moment. Where another Pod has the app's name, the Pod keeps its other name after that one is gone.
  */
 import { keyOf, splitAppKey, systemNamespacePrefix } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { objectsOf } from "../../kube/guarded-write.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
-import { pods as podResource } from "../../kube/resources.ts";
+import { nodes as nodeResource, pods as podResource } from "../../kube/resources.ts";
+import type { KubeObject } from "../../kube/wire.ts";
 import { describeError, type Logger } from "../../lib/log.ts";
 import { type Clock, systemClock } from "../clock.ts";
 import { createKeyedWriter } from "../keyed-writer.ts";
 import { followPods, type FollowPodsOptions } from "./follow-pods.ts";
+import { createForeignPods, type ForeignPodsOptions } from "./foreign-pods.ts";
 import { type AppPods, PodStore } from "./pod-store.ts";
 import { newPod, otherPodName, type Pod, podAnnotations, type PodNode, type ShownApp } from "./pod-object.ts";
-import { isMirrorPodOf, ownerOf, planPod, type PodAction, readPod } from "./pod-plan.ts";
+import { evictionOf, isMirrorPodOf, ownerOf, planPod, type PodAction, readPod } from "./pod-plan.ts";
 import { stateOf, statusPatch } from "./pod-status.ts";
+import { type Refusal, Refusals } from "./refusals.ts";
 
 export type { Pod, ShownApp } from "./pod-object.ts";
+export { stateOf } from "./pod-status.ts";
 
 /** `auto`: on Nodes that the agent registered. `never`: none, and those of an earlier agent are deleted. */
 export type PodsMode = "auto" | "never";
@@ -42,10 +46,14 @@ export interface Pods {
   nodeSeen(node: { registered: boolean; addresses: string[] }): void;
   /** The server answered another request: writes that got no answer are retried. */
   serverAnswered(): void;
+  /** Reports whether the app with this key has to leave the node, because its Pod was evicted. */
+  isEvicted(key: string): boolean;
   /** Returns the app that a Pod shows. */
   appOfPod(namespace: string, pod: string): { namespace: string; name: string } | undefined;
-  /** Returns the name of the Pod that shows the app with this key. */
-  podNameOf(key: string): string | undefined;
+  /** Returns the Pod that shows the app with this key. */
+  podOf(key: string): { name: string; uid: string } | undefined;
+  /** Returns why the app with this key has no Pod, if its namespace refuses it. */
+  refusalOf(key: string): Refusal | undefined;
   /** Returns the Pods of this node as they should be at the server. */
   podList(): Pod[];
   flush(timeoutMs: number): Promise<void>;
@@ -55,10 +63,16 @@ export interface Pods {
 export interface PodsOptions extends Pick<FollowPodsOptions, "namespace" | "answered"> {
   client: KubeClient;
   node: string;
+  size: PodNode["size"];
   log: Logger;
   mode?: PodsMode;
+  /** The answer of `refusalOf` for the app with this key may have changed. */
+  onRefusal?: (key: string) => void;
+  record?: ForeignPodsOptions["record"];
   /** Reports whether this agent acts for its node; undefined until that is decided. */
   isActing?: () => boolean | undefined;
+  /** The app with this key has to leave the node. */
+  onEvicted?: (key: string) => void;
   follow?: typeof followPods;
   clock?: Clock;
   random?: () => number;
@@ -67,10 +81,10 @@ export interface PodsOptions extends Pick<FollowPodsOptions, "namespace" | "answ
 /** Phases that usually pass at once. */
 const briefPhases: readonly (string | undefined)[] = ["Pending", "Starting"];
 const briefMs = 500;
-/** After a namespace refused a Pod, the next attempt comes after this time. */
-const deniedMs = 300_000;
-/** A namespace that is being deleted takes no new objects. */
-const endingMs = 10_000;
+/** A Pod that the server does not let change is replaced once in this time. */
+const replacedMs = 300_000;
+/** The words of the admission policy about Pods that get Secrets from their service account. */
+const refusesMovable = /has one container, without volumes/;
 /** How long the watch may take to deliver a deletion. */
 const deletedMs = 10_000;
 /** How long the node that had the app before may take to delete its Pod. */
@@ -80,10 +94,15 @@ export function createPods(options: PodsOptions): Pods {
   const { client, node: nodeName, log, mode = "auto", isActing = () => true, clock = systemClock } = options;
   const closing = new AbortController();
   const objects = objectsOf<Pod>(client, podResource, { signal: closing.signal });
+  const nodesOf = objectsOf<KubeObject & { spec?: { unschedulable?: boolean } }>(client, nodeResource, {
+    signal: closing.signal,
+  });
   const store = new PodStore();
-  const node: PodNode = { name: nodeName, addresses: [] };
-  /** When the next attempt is due, by namespace and kind of action: a quota that refuses new Pods lets others change. */
-  const denied = new Map<string, number>();
+  const node: PodNode = { name: nodeName, size: options.size, addresses: [] };
+  const foreign = createForeignPods(options);
+  const refusals = new Refusals(clock);
+  /** The keys of apps whose refusal was reported. */
+  const reported = new Set<string>();
   /** When Pods were deleted, by uid, until the watch delivers that. */
   const deleted = new Map<string, number>();
   /** The namespaces of Kubernetes itself that have apps. */
@@ -92,8 +111,19 @@ export function createPods(options: PodsOptions): Pods {
   let isListed = false;
   let isComplete = mode === "never";
 
-  const planNext = ({ shown, pods, written, undone }: AppPods) =>
-    planPod(shown, pods, { node, now: clock.wall(), written, undone });
+  const wantedOf = ({ shown, isRefused }: AppPods) =>
+    shown && isRefused ? { ...shown, movable: false } : shown;
+  const planNext = (entry: AppPods) =>
+    planPod(wantedOf(entry), entry.pods, { node, now: clock.wall(), ...entry });
+  const isEvicted = (entry: AppPods) => evictionOf(wantedOf(entry), entry.pods, entry)?.evicted === true;
+  /** Tells once that the app of this key has to leave. */
+  const noteEviction = (key: string) => {
+    const entry = store.get(key);
+    if (!entry || !isEvicted(entry) || entry.isNoted) return;
+    entry.isNoted = true;
+    log.info("the Pod of an app was evicted: the app has to leave this node", { app: key });
+    options.onEvicted?.(key);
+  };
   const planFor = (key: string) => {
     const entry = store.get(key);
     if (!entry || !isListed || !isActing() || !(entry.shown || entry.isGone || isComplete)) return undefined;
@@ -106,7 +136,7 @@ export function createPods(options: PodsOptions): Pods {
     return Math.max(
       isBrief ? changedAt + briefMs : 0,
       deletedAt === undefined ? 0 : deletedAt + deletedMs,
-      denied.get(deniedKey(key, action)) ?? 0,
+      refusals.of(key, action.kind)?.retryAt ?? 0,
     );
   };
 
@@ -119,7 +149,7 @@ export function createPods(options: PodsOptions): Pods {
     random: options.random,
     due(key) {
       const planned = planFor(key);
-      return planned && { at: planned.at, urgent: false };
+      return planned && { at: planned.at, urgent: endsReadiness(planned.action) };
     },
     async write(key) {
       const planned = planFor(key);
@@ -128,10 +158,11 @@ export function createPods(options: PodsOptions): Pods {
       entry.isBusy = true;
       try {
         await perform(entry, action);
-        denied.delete(deniedKey(key, action));
+        refusals.remove(key, action.kind);
+        if (action.kind === "create" && reported.size > 0) reportRefusals();
       } catch (error) {
         if (!hasStatus(error, 403)) throw error;
-        deny(key, action, error);
+        refuse(key, action, error);
         return "skipped";
       } finally {
         entry.isBusy = false;
@@ -142,8 +173,14 @@ export function createPods(options: PodsOptions): Pods {
   const scheduleAll = () => store.keys.forEach(writer.schedule);
 
   const perform = async (entry: AppPods, action: PodAction) => {
-    if (action.kind === "create") return await create(entry, entry.shown!);
+    if (action.kind === "create") return await create(entry, wantedOf(entry)!);
     const { pod } = action;
+    if (action.kind === "judge") {
+      // From etcd: a drain cordons the node only a moment before.
+      const own = await nodesOf.read({ name: nodeName });
+      entry.judged = { uid: pod.uid, evicted: own?.spec?.unschedulable === true };
+      return noteEviction(entry.key);
+    }
     // Any version of this Pod, and no other of its name.
     const based = { namespace: pod.namespace, name: pod.name, uid: pod.uid };
     try {
@@ -167,7 +204,7 @@ export function createPods(options: PodsOptions): Pods {
     } catch (error) {
       // It is gone, or another Pod has its name.
       if (hasStatus(error, 404) || hasStatus(error, 409)) return void store.removePod(pod);
-      if (!hasStatus(error, 422) || clock.now() < (entry.rejectedAt ?? -Infinity) + deniedMs) throw error;
+      if (!hasStatus(error, 422) || clock.now() < (entry.rejectedAt ?? -Infinity) + replacedMs) throw error;
       log.debug("the API server rejects a change of a Pod; replacing it", { pod: pod.name, error });
       entry.rejectedAt = clock.now();
       pod.mark = "";
@@ -179,8 +216,20 @@ export function createPods(options: PodsOptions): Pods {
     const name = entry.isTaken ? otherPodName(owner.name, owner.namespace, nodeName) : owner.name;
     try {
       entry.written = Object.keys(podAnnotations(app));
-      store.apply(await objects.create(newPod(shown, nodeName, name)));
+      store.apply(await objects.create(newPod(shown, node, name)));
+      entry.lost = undefined;
     } catch (error) {
+      if (shown.movable && hasStatus(error, 403) && refusesMovable.test(describeError(error))) {
+        entry.isRefused = true;
+        log.info(
+          "the default service account of this namespace has imagePullSecrets: kubectl drain skips its apps",
+          {
+            namespace: owner.namespace,
+            hint: "use kubectl ncapp drain",
+          },
+        );
+        return;
+      }
       if (!hasStatus(error, 409)) throw error;
       const other = await objects.read({ namespace: owner.namespace, name });
       if (!other) return;
@@ -194,35 +243,57 @@ export function createPods(options: PodsOptions): Pods {
     }
   };
 
-  const deny = (key: string, action: PodAction, error: unknown) => {
-    const [why, which] = [describeError(error), deniedKey(key, action)];
-    const isEnding = /because it is being terminated/.test(why);
-    if (!isEnding && !denied.has(which)) {
+  const refuse = (key: string, action: PodAction, error: unknown) => {
+    const { refusal, isNew } = refusals.add(key, action.kind, error);
+    if (!refusal.isEnding && isNew) {
       const { namespace } = splitAppKey(key);
       const what = action.kind === "create"
         ? "this namespace refuses Pods: kubectl does not show its apps as Pods"
         : "this namespace refuses changes of Pods: kubectl shows an old state of its apps";
-      log.info(what, { namespace, why });
+      log.info(what, { namespace, why: refusal.message });
     }
-    denied.set(which, clock.now() + (isEnding ? endingMs : deniedMs));
+    reportRefusals();
+  };
+  /** Tells each app whose refusal has come or gone. */
+  const reportRefusals = () => {
+    for (const key of store.keys) {
+      const { shown, pods } = store.get(key)!;
+      const isRefused = shown !== undefined && pods.length === 0 && refusals.worthSaying(key) !== undefined;
+      if (isRefused === reported.has(key)) continue;
+      if (isRefused) reported.add(key);
+      else reported.delete(key);
+      if (shown) options.onRefusal?.(keyOf(shown.app));
+    }
   };
 
   const { follow = followPods } = options;
+  const isOwn = (pod: Pod) => isMirrorPodOf(nodeName, pod);
   const startFollowing = (signal: AbortSignal) =>
     follow({
       ...options,
       signal,
-      once: mode === "never",
       onListed({ items, resourceVersion, rewound }) {
         deleted.clear();
-        store.replace(items, resourceVersion, rewound);
+        store.replace(items.filter(isOwn), resourceVersion, rewound);
+        foreign.replace(items.filter((item) => !isOwn(item)));
         isListed = true;
+        store.keys.forEach(noteEviction);
         scheduleAll();
       },
-      onApplied: (item) => writer.schedule(store.apply(item)),
+      onApplied(item) {
+        if (!isOwn(item)) return foreign.apply(item);
+        const key = store.apply(item);
+        noteEviction(key);
+        writer.schedule(key);
+      },
       onDeleted(item) {
-        deleted.delete(item.metadata.uid);
-        writer.schedule(store.removePod(readPod(item)));
+        if (!isOwn(item)) return foreign.remove(item);
+        const isOurs = deleted.delete(item.metadata.uid);
+        const key = store.removePod(readPod(item));
+        const entry = store.get(key);
+        if (entry?.shown && !isOurs) entry.lost = readPod(item);
+        noteEviction(key);
+        writer.schedule(key);
       },
     });
 
@@ -231,7 +302,9 @@ export function createPods(options: PodsOptions): Pods {
       if (mode === "never") return;
       const { namespace } = app.owner;
       if (!namespace.startsWith(systemNamespacePrefix)) {
-        return store.show(app, clock.now()).forEach(writer.schedule);
+        const keys = store.show(app, clock.now());
+        keys.forEach(noteEviction);
+        return keys.forEach(writer.schedule);
       }
       if (!hidden.has(namespace)) {
         log.info("this namespace belongs to Kubernetes: kubectl does not show its apps as Pods", {
@@ -240,7 +313,13 @@ export function createPods(options: PodsOptions): Pods {
       }
       hidden.add(namespace);
     },
-    remove: (key) => store.removeApp(key).forEach(writer.schedule),
+    remove(key) {
+      for (const removed of store.removeApp(key)) {
+        refusals.forget(removed);
+        reported.delete(removed);
+        writer.schedule(removed);
+      }
+    },
     complete() {
       if (isComplete) return;
       isComplete = true;
@@ -258,20 +337,41 @@ export function createPods(options: PodsOptions): Pods {
         following = undefined;
         isListed = false;
         store.replace([], "0", true);
+        foreign.replace([]);
       } else if (hasMoved) scheduleAll();
     },
-    serverAnswered: writer.serverAnswered,
+    serverAnswered() {
+      writer.serverAnswered();
+      foreign.serverAnswered();
+    },
+    isEvicted(key) {
+      const entry = store.get(key);
+      return entry !== undefined && isEvicted(entry);
+    },
     appOfPod: (namespace, pod) => store.appOfPod(namespace, pod),
-    podNameOf: (key) => store.podNameOf(key),
+    podOf: (key) => store.podOf(key),
+    refusalOf(app) {
+      const key = store.keyOf(app);
+      return key !== undefined && reported.has(key) ? refusals.worthSaying(key) : undefined;
+    },
     podList: () => store.list(node, clock.wall()),
     flush: writer.flush,
     close() {
       closing.abort();
       writer.close();
+      foreign.close();
     },
   };
 }
 
-function deniedKey(key: string, { kind }: PodAction): string {
-  return `${kind} ${splitAppKey(key).namespace}`;
+/** Services must stop sending requests to it: this goes before all other changes. */
+function endsReadiness(action: PodAction): boolean {
+  if (action.kind === "create") return false;
+  const wasReady = isReady(action.pod.times.conditions);
+  return wasReady &&
+    (action.kind === "delete" || action.kind === "report" && !isReady(action.status.conditions));
+}
+
+function isReady(conditions: readonly { type: string; status: string }[] = []): boolean {
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }

@@ -4,7 +4,7 @@
  * Guarantees: applied to `seen`, the patch sets every field of the agent and keeps what other clients write: the scheduler's
  * fields, and conditions of other types. An agent that says nothing about `nodeName` does not hold the app, and keeps the field too.
  */
-import { withTransitionTime } from "../../api/conditions.ts";
+import { disruptionCondition, runConditions, withTransitionTime } from "../../api/conditions.ts";
 import type { Condition, NCAppStatus } from "../../api/types.ts";
 import { isObject, type MergePatch, mergePatch } from "../../lib/objects.ts";
 import { isoSeconds } from "../../lib/time.ts";
@@ -12,7 +12,12 @@ import { isoSeconds } from "../../lib/time.ts";
 /** Fields that are not compared: the scheduler writes the one, and `statusDelta` handles the other. */
 const foreignFields: ReadonlySet<string> = new Set(["nominatedNodeName", "nodeName"]);
 /** Conditions that the agent removes when they no longer apply. */
-const ownConditions: ReadonlySet<string> = new Set(["Ready", "LimitsEnforced"]);
+const ownConditions: ReadonlySet<string> = new Set([
+  "LimitsEnforced",
+  "PodShown",
+  disruptionCondition,
+  ...runConditions,
+]);
 
 /** Returns the patch from the status `seen` at the server to the `wanted` one; undefined if nothing differs. */
 export function statusDelta(

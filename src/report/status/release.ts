@@ -6,7 +6,7 @@
  * this node, with the resourceVersion of the version that was checked. It is retried until the server has it, or the object is gone,
  * bound to this node again, or held by another node.
  */
-import { withoutRunFields, withTransitionTime } from "../../api/conditions.ts";
+import { withoutRunConditions, withoutRunFields, withTransitionTime } from "../../api/conditions.ts";
 import { appKey } from "../../api/names.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Condition, NCApp } from "../../api/types.ts";
@@ -119,9 +119,9 @@ export function releasePatch(
     ? `spec.nodeName was removed, and the app has stopped on node ${node}`
     : `spec.nodeName was removed: stopping on node ${node}`;
   const reported = { reason: "Unbound" satisfies Reason, message, observedGeneration: metadata.generation };
-  const conditions = ["Scheduled", "Ready"].reduce(
-    (list, type) => withCondition(list, { type, status: "False", ...reported }, isoSeconds(now)),
-    status.conditions ?? [],
+  const conditions = ([["Scheduled", "False"], ["Ready", "False"], ["Reconciling", "True"]] as const).reduce(
+    (list, [type, status]) => withCondition(list, { type, status, ...reported }, isoSeconds(now)),
+    withoutRunConditions(status.conditions ?? []),
   );
   return { ...release, phase, ...reported, ready: false, ...(stopped ? withoutRunFields : {}), conditions };
 }

@@ -17,7 +17,8 @@ import { createKeyedWriter } from "../keyed-writer.ts";
 import { applyResult, applySeen, type AppReport, dueOf, newReport } from "./app-report.ts";
 import { type ReportTarget, sendStatus } from "./send-status.ts";
 
-export { createReleases, type Releases } from "./release.ts";
+export { statusDelta } from "./delta.ts";
+export { createReleases, releasePatch, type Releases } from "./release.ts";
 export { refOf, type ReportTarget } from "./send-status.ts";
 
 export interface StatusReporter {

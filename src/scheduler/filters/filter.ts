@@ -1,5 +1,6 @@
 /** The interfaces of filters. A filter is a reason why a node may not run an app. */
 import type { NodeEntry } from "../node-entry.ts";
+import type { SpreadRulesView } from "../spread/spread.ts";
 import type { ClusterEvent, Placement, SchedulerApp } from "../types.ts";
 
 interface FilterBase {
@@ -16,11 +17,11 @@ export interface NodeFilter extends FilterBase {
   why(placement: Placement, node: NodeEntry): string;
 }
 
-/** Reads what is bound to the node, or the time; evaluated in every decision. */
+/** Reads what is bound to the node or near it, or the time; evaluated in every decision. `rules` are those of the app among others. */
 export interface LoadFilter extends FilterBase {
   readonly kind: "load";
-  passes(app: SchedulerApp, node: NodeEntry, now: number): boolean;
-  why(app: SchedulerApp, node: NodeEntry): string;
+  passes(app: SchedulerApp, node: NodeEntry, now: number, rules?: SpreadRulesView): boolean;
+  why(app: SchedulerApp, node: NodeEntry, rules?: SpreadRulesView): string;
   /** One reason for all nodes that it refused. By default equal reasons are counted together. */
   whyAll?(app: SchedulerApp, nodes: readonly NodeEntry[]): string;
 }

@@ -33,6 +33,14 @@ export const loadFilters: readonly LoadFilter[] = [
   },
   shareFilter("cpuPCT", (app) => app.cpu, (node) => node.freeCpu),
   shareFilter("memPCT", (app) => app.mem, (node) => node.freeMem),
+  // `spec.topologySpreadConstraints` and `spec.affinity.appAntiAffinity`. An app elsewhere may change the skew.
+  {
+    kind: "load",
+    name: "spread",
+    helpedBy: ["node", "capacity", "apps"],
+    passes: (_, node, __, rules) => rules === undefined || rules.allows(node),
+    why: (_, node, rules) => rules!.refusal(node)!,
+  },
 ];
 
 /** The caps of all apps of a node add up to at most 100% less its reserve. An app without a cap always fits. */

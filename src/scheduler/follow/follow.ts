@@ -1,5 +1,12 @@
 /** Which resources the scheduler decides by, and how they come into the cluster state: by lists and watches, or once. */
-import type { V1LimitRange, V1Node, V1PriorityClass, V1ResourceQuota } from "@kubernetes/client-node";
+import type {
+  V1LimitRange,
+  V1Node,
+  V1PodDisruptionBudget,
+  V1PriorityClass,
+  V1ResourceQuota,
+} from "@kubernetes/client-node";
+import { readBudget } from "../../api/placement/placement.ts";
 import { isAgentLease, leaseNamespace } from "../../api/names.ts";
 import {
   createFollowers,
@@ -11,7 +18,15 @@ import {
 } from "../../kube/follower.ts";
 import type { Lease } from "../../kube/lease.ts";
 import { objectKey } from "../../kube/objects.ts";
-import { leases, limitRanges, ncapps, nodes, priorityClasses, resourceQuotas } from "../../kube/resources.ts";
+import {
+  disruptionBudgets,
+  leases,
+  limitRanges,
+  ncapps,
+  nodes,
+  priorityClasses,
+  resourceQuotas,
+} from "../../kube/resources.ts";
 import type { KubeObject, Wire } from "../../kube/wire.ts";
 import { type ClusterState, slim, type SlimApp } from "../state/state.ts";
 
@@ -52,6 +67,14 @@ export function connectCluster(
     ...eachOf(
       (object) => cluster.apps.applyPriorityClass(object),
       ({ metadata }) => cluster.apps.removePriorityClass(metadata?.name ?? ""),
+    ),
+  });
+  follow<Wire<V1PodDisruptionBudget>>({
+    resource: disruptionBudgets,
+    optional: true,
+    ...eachOf(
+      (object) => cluster.budgets.set(readBudget(object as Parameters<typeof readBudget>[0])),
+      ({ metadata }) => cluster.budgets.remove(metadata?.namespace ?? "", metadata?.name ?? ""),
     ),
   });
   follow<Wire<V1LimitRange>>({

@@ -1,6 +1,6 @@
 /** ResourceQuotas of a namespace: the total points of its bound apps. Pure. */
 import type { V1ResourceQuota } from "@kubernetes/client-node";
-import { quotaKeys } from "../../api/names.ts";
+import { oldQuotaKeys, quotaKeys } from "../../api/names.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { formatPoints, formatQuantity, parseQuantity, shares } from "../points.ts";
 import type { SchedulerApp } from "../types.ts";
@@ -12,6 +12,8 @@ export interface Quota {
   readonly resourceVersion: string;
   /** Points; absent if the quota does not limit this share. */
   readonly hard: Partial<Points>;
+  /** The limits under earlier names. */
+  readonly oldKeys: readonly string[];
   /** Its status, as quantities. */
   readonly status: { hard: Record<string, string>; used: Record<string, string> };
 }
@@ -24,8 +26,10 @@ export interface Points {
 
 /** Returns undefined if the quota does not apply to NCApps. Scopes select Pods, so a quota with a scope does not. */
 export function readQuota({ metadata, spec, status }: Wire<V1ResourceQuota>): Quota | undefined {
-  const cpu = parseQuantity(spec?.hard?.[quotaKeys.cpuPCT]);
-  const mem = parseQuantity(spec?.hard?.[quotaKeys.memPCT]);
+  const limits = spec?.hard ?? {};
+  const limitOf = (field: keyof typeof quotaKeys) =>
+    parseQuantity(limits[quotaKeys[field]] ?? limits[oldQuotaKeys[field]]);
+  const [cpu, mem] = [limitOf("cpuPCT"), limitOf("memPCT")];
   const isScoped = (spec?.scopes?.length ?? 0) > 0 || spec?.scopeSelector !== undefined;
   if (isScoped || cpu === undefined && mem === undefined) return undefined;
   const { namespace = "", name = "", uid = "", resourceVersion = "" } = metadata ?? {};
@@ -35,6 +39,8 @@ export function readQuota({ metadata, spec, status }: Wire<V1ResourceQuota>): Qu
     uid,
     resourceVersion,
     hard: { cpu, mem },
+    oldKeys: shares.filter(([, field]) => limits[quotaKeys[field]] === undefined)
+      .map(([, field]) => oldQuotaKeys[field]).filter((key) => limits[key] !== undefined),
     status: { hard: status?.hard ?? {}, used: status?.used ?? {} },
   };
 }
@@ -66,10 +72,15 @@ export function isOverQuota({ hard }: Quota, used: Points): boolean {
   return shares.some(([share]) => used[share] > (hard[share] ?? Infinity));
 }
 
-/** Returns the status patch that corrects `used`; undefined if the status is right. */
-export function quotaStatusPatch({ hard, status }: Quota, used: Points): object | undefined {
-  const wanted = shares.filter(([share]) => hard[share] !== undefined)
-    .map(([share, field]) => ({ key: quotaKeys[field], hard: hard[share]!, used: used[share] }));
+/** Returns the status patch that corrects `used`, in whole percent, rounded up; undefined if the status is right. */
+export function quotaStatusPatch({ hard, oldKeys, status }: Quota, used: Points): object | undefined {
+  const wanted = shares.filter(([share, field]) =>
+    hard[share] !== undefined && !oldKeys.includes(oldQuotaKeys[field])
+  ).map(([share, field]) => ({
+    key: quotaKeys[field],
+    hard: hard[share]!,
+    used: Math.ceil(used[share] / 1000) * 1000,
+  }));
   const isRight = wanted.every(({ key, hard, used }) =>
     parseQuantity(status.hard[key]) === hard && parseQuantity(status.used[key]) === used
   );

@@ -9,6 +9,7 @@ import { type LossPlan, planNodeLoss } from "./plan.ts";
 import type { NodeLiveness } from "../state/state.ts";
 import { eventTarget } from "../types.ts";
 
+export { planNodeLoss } from "./plan.ts";
 export { createNodePresences, type NodePresences } from "./node-presence.ts";
 
 export interface NodeLossHandlerOptions

@@ -1,4 +1,5 @@
 import { tolerationMs, unreachableKeys } from "../../api/placement/placement.ts";
+import { agentLeaseSeconds } from "../../kube/lease.ts";
 import type { NodeLiveness, NodePresence } from "../state/state.ts";
 import type { SchedulerApp, Taint } from "../types.ts";
 
@@ -16,7 +17,7 @@ export interface NodePresencesOptions {
 }
 
 /** How long a node may have no Lease before its agent counts as gone: an agent creates a missing Lease within seconds. */
-const missingMs = 40_000;
+const missingMs = agentLeaseSeconds * 1000;
 
 const unreachable = unreachableKeys.map((key): Taint => ({ key, effect: "NoExecute" }));
 

@@ -8,6 +8,7 @@
 import { loadFilters } from "../filters/filters.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import { lastingPoints, loadScores, type ScoreContext } from "../scores.ts";
+import { spreadRulesOf, type SpreadRulesView } from "../spread/spread.ts";
 import type { Snapshot } from "../state/state.ts";
 import type { Policy, SchedulerApp } from "../types.ts";
 import { collectRefusals, type Refusals } from "./refusals.ts";
@@ -33,17 +34,17 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
   const fitTable = snapshot.fitCache.for(app.placement, policy);
   const context: ScoreContext = { policy, now };
   const weights = loadWeights[policy];
+  const rules = rulesAmong(app, snapshot, policy);
 
   // Preemption freed capacity there for this app: with another choice the victims would have ended for nothing.
   const nominated = snapshot.nominatedNode(app.key);
-  if (nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 && fits(app, nominated, now)) {
+  if (nominated && nominated.index >= 0 && fitTable.of(nominated) >= 0 && fits(app, nominated, now, rules)) {
     return { node: nominated.name, score: 0, feasible: 1, examined: 0 };
   }
 
   const wanted = enough(nodes.length);
-  let best: NodeEntry | undefined;
-  let bestScore = -1;
-  let ties = 0;
+  const found: NodeEntry[] = [];
+  const scores: number[] = [];
   let feasible = 0;
   let examined = 0;
   for (let index = start; examined < nodes.length && feasible < wanted; examined++, index++) {
@@ -51,17 +52,38 @@ export function chooseNode(app: SchedulerApp, snapshot: Snapshot, options: Place
     const points = fitTable.at(index, versions, nodes);
     if (points < 0) continue;
     const node = nodes[index]!;
-    if (!fits(app, node, now)) continue;
+    if (!fits(app, node, now, rules)) continue;
     if (points >= lastingPoints) feasible++;
-    const score = points + loadPoints(app, node, weights, context);
-    if (score < bestScore) continue;
-    ties = score === bestScore ? ties + 1 : 1;
-    if (ties > 1 && random() * ties >= 1) continue;
-    best = node;
-    bestScore = score;
+    found.push(node);
+    scores.push(points + loadPoints(app, node, weights, context));
   }
-  if (best) return { node: best.name, score: bestScore, feasible, examined };
-  return { refusals: collectRefusals(app, nodes, now) };
+  if (found.length === 0) return { refusals: collectRefusals(app, nodes, now, rules) };
+  rules?.score(found, scores);
+  const best = highest(scores, random);
+  return { node: found[best]!.name, score: scores[best]!, feasible, examined };
+}
+
+/** Returns the index of the highest score; of equal ones, any. */
+function highest(scores: readonly number[], random: () => number): number {
+  let [best, ties] = [0, 1];
+  for (let at = 1; at < scores.length; at++) {
+    if (scores[at]! < scores[best]!) continue;
+    ties = scores[at] === scores[best] ? ties + 1 : 1;
+    if (ties === 1 || random() * ties < 1) best = at;
+  }
+  return best;
+}
+
+/** Returns the rules of the app about other apps; undefined if it has none. */
+export function rulesAmong(
+  app: SchedulerApp,
+  snapshot: Snapshot,
+  policy: Policy,
+): SpreadRulesView | undefined {
+  const { nodes, versions, version, spread: counts } = snapshot;
+  const fitTable = snapshot.fitCache.for(app.placement, policy);
+  const accepts = (index: number) => fitTable.at(index, versions, nodes) >= 0;
+  return spreadRulesOf(app, { counts, version, accepts }, policy);
 }
 
 /** All nodes of a small cluster, and a shrinking part of a large one: 118 of 1,000, 198 of 5,000. More rarely find a better node. */
@@ -70,8 +92,10 @@ export function enoughNodes(nodes: number): number {
 }
 
 /** Reports whether the node has capacity for the app; node filters are not evaluated. */
-export function fits(app: SchedulerApp, node: NodeEntry, now: number): boolean {
-  for (let at = 0; at < loadFilters.length; at++) if (!loadFilters[at]!.passes(app, node, now)) return false;
+export function fits(app: SchedulerApp, node: NodeEntry, now: number, rules?: SpreadRulesView): boolean {
+  for (let at = 0; at < loadFilters.length; at++) {
+    if (!loadFilters[at]!.passes(app, node, now, rules)) return false;
+  }
   return true;
 }
 

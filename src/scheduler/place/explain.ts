@@ -3,7 +3,8 @@ import { placeApp } from "./place.ts";
 import { formatPoints } from "../points.ts";
 import { allRefusals } from "./refusals.ts";
 import { scores } from "../scores.ts";
-import type { PlaceOptions } from "./choose-node.ts";
+import { type PlaceOptions, rulesAmong } from "./choose-node.ts";
+import type { SpreadRulesView } from "../spread/spread.ts";
 import type { NodeEntry } from "../node-entry.ts";
 import type { SchedulerApp } from "../types.ts";
 import type { ClusterState } from "../state/state.ts";
@@ -41,7 +42,9 @@ export function explainApp(
     enough: (nodes) => nodes,
   });
   const outcome = decision.kind === "bind" ? `it would be bound to node ${decision.node}` : decision.message;
-  const nodes = cluster.snapshot.nodes.map((node) => explainNode(decision.app, node, options));
+  const rules = rulesAmong(decision.app, cluster.snapshot, options.policy);
+  const nodes = cluster.snapshot.nodes.map((node) => explainNode(decision.app, node, options, rules));
+  addSpread(nodes, cluster, rules);
   nodes.sort((a, b) => b.total - a.total || (a.node < b.node ? -1 : 1));
   const bound = app.nodeName ? `bound to node ${app.nodeName}; if it were not, ` : "";
   return { app: decision.app, outcome: bound + outcome, nodes };
@@ -49,7 +52,7 @@ export function explainApp(
 
 /** Returns the explanation as rows of a table, with a header row. */
 export function explanationRows({ nodes }: Explanation): string[][] {
-  const names = scores.map(({ name }) => name);
+  const names = [...scores.map(({ name }) => name), spreadColumn];
   const rows = nodes.map(({ node, refusals, scores, total }) =>
     refusals.length > 0
       ? [node, "no", ...names.map(() => "-"), "-", refusals.join(", ")]
@@ -64,9 +67,27 @@ export function describeRequest({ key, cpu, mem, ports, priority }: SchedulerApp
   return `${key}: cpuPCT ${cap(cpu)}, memPCT ${cap(mem)}${list}, priority ${priority}`;
 }
 
-function explainNode(app: SchedulerApp, node: NodeEntry, { policy, now }: PlaceOptions): NodeExplanation {
-  const refusals = allRefusals(app, node, now);
-  if (refusals.length > 0) return { node: node.name, refusals, scores: {}, total: -1 };
+const spreadColumn = "spread";
+
+/** What the app prefers among others is relative: nodes are compared with each other. */
+function addSpread(nodes: NodeExplanation[], { snapshot }: ClusterState, rules?: SpreadRulesView): void {
+  const fitting = nodes.filter(({ refusals }) => refusals.length === 0);
+  const points = fitting.map(() => 0);
+  rules?.score(fitting.map(({ node }) => snapshot.node(node)!), points);
+  for (const [at, explained] of fitting.entries()) {
+    explained.scores[spreadColumn] = points[at]!;
+    explained.total += points[at]!;
+  }
+}
+
+function explainNode(
+  app: SchedulerApp,
+  node: NodeEntry,
+  { policy, now }: PlaceOptions,
+  rules?: SpreadRulesView,
+): NodeExplanation {
+  const refusals = allRefusals(app, node, now, rules);
+  if (refusals.length > 0) return { node: node.name, refusals, scores: {}, total: -Infinity };
   const weighted = scores.map((score) => {
     const value = score.kind === "node"
       ? score.score(app.placement, node)

@@ -12,8 +12,9 @@ import { chooseNode, type PlaceOptions } from "./choose-node.ts";
 import { preempt, type Preemption } from "./preempt.ts";
 import { formatRefusals } from "./refusals.ts";
 
-export { fits } from "./choose-node.ts";
+export { chooseNode, fits, rulesAmong } from "./choose-node.ts";
 export { type Preemption, victimsOn } from "./preempt.ts";
+export { formatRefusals } from "./refusals.ts";
 
 export type PlacementDecision =
   /** `app` has the caps that it will have; `defaults` are those that its spec does not have yet. */
@@ -59,7 +60,7 @@ export function placeApp(app: SchedulerApp, cluster: ClusterState, options: Plac
 function findNode(
   app: SchedulerApp,
   defaults: WrittenCaps,
-  { snapshot }: ClusterState,
+  { snapshot, budgets }: ClusterState,
   options: PlaceOptions,
 ): PlacementDecision {
   const choice = chooseNode(app, snapshot, options);
@@ -67,7 +68,9 @@ function findNode(
     return { kind: "bind", app, node: choice.node, defaults, examined: choice.examined };
   }
   const { refusals } = choice;
-  const preemption = app.preempts ? preempt(app, snapshot, options) : undefined;
+  const preemption = app.preempts
+    ? preempt(app, snapshot, { ...options, violations: (apps) => budgets.violations(apps) })
+    : undefined;
   const message = formatRefusals(refusals) + describe(preemption);
   return { kind: "refuse", app, helpedBy: refusals.helpedBy, message, preemption };
 }

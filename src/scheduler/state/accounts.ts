@@ -25,6 +25,7 @@ export class Accounts {
     if (placed) this.usage.count(placed, -1);
     this.snapshot.place(app, nodeName);
     this.usage.count(app, 1);
+    if (before?.name !== nodeName) this.#emitMoved(app.namespace);
     if (before && placed && (before.name !== nodeName || shrank(placed, app))) {
       this.#emitFreed(app.namespace, before.name);
     }
@@ -35,6 +36,7 @@ export class Accounts {
     const node = this.snapshot.remove(key);
     if (!placed || !node) return;
     this.usage.count(placed, -1);
+    this.#emitMoved(placed.namespace);
     this.#emitFreed(placed.namespace, node.name);
   }
 
@@ -70,6 +72,10 @@ export class Accounts {
   /** Frees the shares of leaving apps that have stopped according to the agent's last report. */
   removeStopped(node: NodeEntry): void {
     for (const { key } of node.stoppedApps()) if (this.#deadlines.has(key)) this.removeLeaving(key);
+  }
+
+  #emitMoved(namespace: string): void {
+    if (this.snapshot.spread.hasRules) this.#emit("apps", namespace);
   }
 
   #emitFreed(namespace: string, nodeName: string): void {

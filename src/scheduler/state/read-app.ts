@@ -1,10 +1,25 @@
 /** Reads NCApps. Pure. */
 import { hash } from "node:crypto";
-import { annotations, defaultNamespace, defaultSchedulerName, keyOf } from "../../api/names.ts";
+import type { Labels, LabelSelector } from "../../api/label-selector.ts";
+import {
+  annotations,
+  defaultNamespace,
+  defaultSchedulerName,
+  keyOf,
+  nameLabel,
+  ownerSet,
+} from "../../api/names.ts";
 import { parsePercent } from "../../api/percent.ts";
 import type { Phase } from "../../api/types.ts";
 import { toPoints } from "../points.ts";
-import { type AppStatus, type Placement, portNumber, type SchedulerApp } from "../types.ts";
+import {
+  type AppSelector,
+  type AppStatus,
+  type Placement,
+  portNumber,
+  type SchedulerApp,
+  type SpreadRules,
+} from "../types.ts";
 import type { SlimApp, SlimSpec } from "./slim-app.ts";
 
 /** The priority is 0 until `withPriority` looks up the PriorityClass. */
@@ -31,6 +46,9 @@ export function readApp(app: SlimApp, schedulerName: string = defaultSchedulerNa
     preempts: true,
     missingClass: false,
     placement: readPlacement(spec),
+    labels: shareLabels(metadata.labels ?? {}),
+    spread: readSpread(spec, namespace),
+    family: familyOf(app),
     createdAt: Date.parse(metadata.creationTimestamp ?? "") || 0,
     graceMs: (spec.terminationGracePeriodSeconds ?? 30) * 1000,
     observed: isObserved(status, generation, mirror),
@@ -106,11 +124,63 @@ function readPlacement({ nodeSelector = {}, affinity, tolerations = [] }: SlimSp
   const required = nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   const preferred = nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
   if (selector.length + preferred.length + tolerations.length === 0 && !required) return anywhere;
-  const text = JSON.stringify([selector, required, preferred, tolerations]);
-  // It is kept with the app and in caches, and may be a megabyte long.
-  const key = text.length > maxKeyLength ? hash("sha256", text) : text;
+  const key = keyOfRules([selector, required, preferred, tolerations]);
   return { key, nodeSelector: selector, required, preferred, tolerations };
 }
 
 const maxKeyLength = 256;
+
+/** It is kept with the app and in caches, and may be a megabyte long. */
+function keyOfRules(rules: unknown): string {
+  const text = JSON.stringify(rules);
+  return text.length > maxKeyLength ? hash("sha256", text) : text;
+}
 const anywhere: Placement = { key: "", nodeSelector: [], preferred: [], tolerations: [] };
+
+function readSpread({ topologySpreadConstraints = [], affinity }: SlimSpec, namespace: string): SpreadRules {
+  const { requiredDuringSchedulingIgnoredDuringExecution: required = [] } = affinity?.appAntiAffinity ?? {};
+  const { preferredDuringSchedulingIgnoredDuringExecution: preferred = [] } = affinity?.appAntiAffinity ?? {};
+  if (topologySpreadConstraints.length + required.length + preferred.length === 0) return noSpread;
+  const term = (given: { topologyKey: string; labelSelector: LabelSelector }) => ({
+    topologyKey: given.topologyKey,
+    selector: readSelector(given.labelSelector, namespace),
+  });
+  return {
+    constraints: topologySpreadConstraints.map((constraint) => ({
+      ...term(constraint),
+      maxSkew: constraint.maxSkew,
+      isHard: constraint.whenUnsatisfiable === "DoNotSchedule",
+    })),
+    avoids: required.map(term),
+    dislikes: preferred.map(({ weight, appAffinityTerm }) => ({ weight, term: term(appAffinityTerm) })),
+  };
+}
+
+const noSpread: SpreadRules = { constraints: [], avoids: [], dislikes: [] };
+
+function readSelector(match: LabelSelector, namespace: string): AppSelector {
+  const { matchLabels = {}, matchExpressions = [] } = match;
+  const labels = Object.entries(matchLabels).sort(([a], [b]) => a < b ? -1 : 1);
+  return { key: `${namespace} ${keyOfRules([labels, matchExpressions])}`, namespace, match };
+}
+
+/** The apps of a set stay a family when their labels change. */
+function familyOf({ metadata }: SlimApp): string | undefined {
+  const set = ownerSet({ metadata });
+  if (set) return set.uid;
+  const name = metadata.labels?.[nameLabel];
+  return name ? `${metadata.namespace ?? defaultNamespace} ${name}` : undefined;
+}
+
+const maxShared = 10_000;
+const shared = new Map<string, Labels>();
+
+/** The apps of a set have the same labels: one object for all. */
+function shareLabels(labels: Labels): Labels {
+  const text = JSON.stringify(labels);
+  const known = shared.get(text);
+  if (known) return known;
+  if (shared.size >= maxShared) shared.clear();
+  shared.set(text, labels);
+  return labels;
+}

@@ -8,7 +8,7 @@ const removedFields = ["args", "env", ...probeNames] as const;
 
 /** An NCApp as the scheduler keeps it: reading a field that `slim` removes is a type error. Every NCApp is a SlimApp. */
 export interface SlimApp extends Omit<NCApp, "metadata" | "spec" | "status"> {
-  metadata: Omit<NCApp["metadata"], "annotations" | "labels"> & {
+  metadata: Omit<NCApp["metadata"], "annotations"> & {
     annotations?: { [annotations.mirror]?: string };
   };
   spec: SlimSpec;
@@ -19,7 +19,7 @@ export type SlimSpec = Omit<NCAppSpec, typeof removedFields[number]>;
 
 /** Leaves out what the scheduler never reads, mostly the program and its environment: most of its memory otherwise. */
 export function slim({ metadata, spec, status, ...app }: SlimApp): SlimApp {
-  const { labels: _, annotations: all, ...rest } = metadata as NCApp["metadata"];
+  const { annotations: all, ...rest } = metadata as NCApp["metadata"];
   const mark = isMirror({ metadata }) && { [annotations.mirror]: all?.[annotations.mirror] ?? "" };
   return {
     ...app,

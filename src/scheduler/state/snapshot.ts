@@ -6,10 +6,12 @@
  */
 import { NodeEntry, type Stay } from "../node-entry.ts";
 import type { AgentState, NodeProperties, NodeReport, SchedulerApp } from "../types.ts";
+import { SpreadCounts } from "../spread/spread.ts";
 import { FitCache } from "./fit-cache.ts";
 
 export class Snapshot {
   readonly fitCache = new FitCache();
+  readonly spread = new SpreadCounts(() => this.#nodes);
   readonly #entries = new Map<string, NodeEntry>();
   readonly #nodes: NodeEntry[] = [];
   /** By the key of an app that stays there. */
@@ -28,6 +30,11 @@ export class Snapshot {
     return this.#versions;
   }
 
+  /** Changes with every node. */
+  get version(): number {
+    return this.#version;
+  }
+
   /** Returns a node by name, even if only apps refer to it. */
   node(name: string): NodeEntry | undefined {
     return this.#entries.get(name);
@@ -42,9 +49,11 @@ export class Snapshot {
   setNode(name: string, properties: NodeProperties): boolean {
     const node = this.#entry(name);
     if (node.index >= 0 && sameProperties(node.properties, properties)) return false;
+    const isMoved = node.index < 0 || !sameLabels(node.properties, properties);
     if (node.index < 0) node.index = this.#nodes.push(node) - 1;
     node.properties = properties;
     this.#changed(node);
+    if (isMoved) this.spread.nodesChanged();
     return true;
   }
 
@@ -59,6 +68,8 @@ export class Snapshot {
       this.#changed(last);
     }
     node.index = -1;
+    this.#changed(node);
+    this.spread.nodesChanged();
     this.#dropIfIdle(node);
   }
 
@@ -92,6 +103,7 @@ export class Snapshot {
     this.remove(app.key, as);
     const node = this.#entry(nodeName);
     node.add(app, as);
+    if (as === "apps") this.spread.count(app, node, 1);
     this.#nodesOf[as].set(app.key, node);
   }
 
@@ -99,7 +111,9 @@ export class Snapshot {
   remove(key: string, as: Stay = "apps"): NodeEntry | undefined {
     const node = this.#nodesOf[as].get(key);
     if (!node) return undefined;
+    const app = node[as].get(key);
     node.remove(key, as);
+    if (app && as === "apps") this.spread.count(app, node, -1);
     this.#nodesOf[as].delete(key);
     this.#dropIfIdle(node);
     return node;
@@ -157,6 +171,10 @@ export class Snapshot {
 
 function spare({ roomCpu, roomMem, hiddenCpu, hiddenMem }: NodeEntry): [number, number] {
   return [roomCpu - hiddenCpu, roomMem - hiddenMem];
+}
+
+function sameLabels(a: NodeProperties, b: NodeProperties): boolean {
+  return JSON.stringify(a.labels) === JSON.stringify(b.labels);
 }
 
 function sameProperties(a: NodeProperties, b: NodeProperties): boolean {

@@ -6,6 +6,7 @@
  * listener decides what to do about a change.
  */
 import type { V1Node } from "@kubernetes/client-node";
+import { type Budget, covers } from "../../api/placement/placement.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { steadyNow } from "../../lib/time.ts";
 import { NamespaceRules } from "../namespaces/namespaces.ts";
@@ -40,11 +41,43 @@ export interface ClusterStateOptions {
   steady?: () => number;
 }
 
+/** The PodDisruptionBudgets. They keep no app from anything here: preemption prefers victims that they allow. */
+export class Budgets {
+  readonly #byNamespace = new Map<string, Map<string, Budget>>();
+
+  set(budget: Budget): void {
+    const known = this.#byNamespace.get(budget.namespace) ?? new Map<string, Budget>();
+    this.#byNamespace.set(budget.namespace, known.set(budget.name, budget));
+  }
+
+  remove(namespace: string, name: string): void {
+    const known = this.#byNamespace.get(namespace);
+    if (known?.delete(name) && known.size === 0) this.#byNamespace.delete(namespace);
+  }
+
+  /** Returns those of the apps, in their order, whose disruption the budgets do not allow if the others are disrupted before. */
+  violations(apps: readonly SchedulerApp[]): SchedulerApp[] {
+    const left = new Map<Budget, number>();
+    return apps.filter((app) => {
+      const covering = [...this.#byNamespace.get(app.namespace)?.values() ?? []]
+        .filter((budget) => covers(budget, app.labels));
+      let isViolated = false;
+      for (const budget of covering) {
+        const allowed = (left.get(budget) ?? budget.allowed) - 1;
+        left.set(budget, allowed);
+        if (allowed < 0) isViolated = true;
+      }
+      return isViolated;
+    });
+  }
+}
+
 export class ClusterState {
   readonly accounts: Accounts;
   readonly apps: Apps;
   readonly liveness: Liveness;
   readonly rules: NamespaceRules;
+  readonly budgets = new Budgets();
   /** Called for every app that is new or has changed. */
   onAppChanged: (app: SchedulerApp) => void = () => {};
   listener: ClusterListener = { onWaiting() {}, onSettled() {}, onEvent() {} };

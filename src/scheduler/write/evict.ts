@@ -1,4 +1,4 @@
-/** Unbinds apps from their nodes: for apps of higher priority, because a node is lost, or because of a taint. */
+/** Unbinds apps from their nodes: for apps of higher priority, because a node is lost, because of a taint, or with their Pods. */
 import type { LeaderContext } from "./context.ts";
 import { eventTarget, type SchedulerApp } from "../types.ts";
 
@@ -7,15 +7,17 @@ export interface Evictor {
   evict(app: SchedulerApp, reason: EvictionReason, message: string): Promise<boolean>;
 }
 
-export type EvictionReason = "Preempted" | "NodeLost" | "TaintEviction";
+export type EvictionReason = "Preempted" | "NodeLost" | "TaintEviction" | "PodEvicted";
 
 export interface EvictorOptions extends LeaderContext {
-  /** An app was unbound because of a taint. */
-  onTaintEviction: (key: string) => void;
+  /** An app was unbound because of a taint or with its Pod: its next node may do so, too. */
+  onNodeEviction: (key: string) => void;
+  /** An app was unbound from a lost node, which may have left its Pod. */
+  releasePod: (app: SchedulerApp) => void;
 }
 
 export function createEvictor(options: EvictorOptions): Evictor {
-  const { writes, log, writer, recorder, metrics, mayWrite, onTaintEviction, signal } = options;
+  const { writes, log, writer, recorder, metrics, mayWrite, onNodeEviction, releasePod, signal } = options;
   const busy = new Set<string>();
 
   const report = (app: SchedulerApp, reason: EvictionReason, message: string) => {
@@ -37,7 +39,8 @@ export function createEvictor(options: EvictorOptions): Evictor {
         );
         if (!done) return false;
         report(app, reason, message);
-        if (reason === "TaintEviction") onTaintEviction(app.key);
+        if (reason === "TaintEviction" || reason === "PodEvicted") onNodeEviction(app.key);
+        if (reason === "NodeLost") releasePod(app);
         return true;
       } catch (error) {
         if (!signal.aborted) log.warn("cannot unbind an app", { app: app.key, error });

@@ -1,5 +1,6 @@
 /** Keeps `status.used` of ResourceQuotas equal to what the bound apps request. */
 import type { V1ResourceQuota } from "@kubernetes/client-node";
+import { appKey } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { objectsOf } from "../../kube/guarded-write.ts";
 import { isOutdated } from "../../kube/kube-error.ts";
@@ -18,6 +19,8 @@ export function createQuotaWriter(
   const objects = objectsOf<Wire<V1ResourceQuota>>(client, resourceQuotas, { signal });
   /** The uids of quotas whose status is wrong. */
   const wrong = new Set<string>();
+  /** The uids of quotas whose old keys were reported. */
+  const reported = new Set<string>();
   const patchOf = (quota: Quota) => quotaStatusPatch(quota, cluster.accounts.usage.of(quota.namespace));
 
   const writer = createKeyedWriter<string>({
@@ -51,6 +54,16 @@ export function createQuotaWriter(
 
   return () => {
     for (const quota of cluster.rules.allQuotas()) {
+      if (quota.oldKeys.length > 0 && !reported.has(quota.uid)) {
+        reported.add(quota.uid);
+        log.warn(
+          "a quota has keys that Kubernetes overwrites, so its status shows 0 as used; remove `requests.` from them",
+          {
+            quota: appKey(quota.namespace, quota.name),
+            keys: quota.oldKeys.join(),
+          },
+        );
+      }
       if (!patchOf(quota)) continue;
       wrong.add(quota.uid);
       writer.schedule(quota.uid);

@@ -1,5 +1,5 @@
 /** The status patches that the scheduler writes. Pure. */
-import { withoutRunFields, withTransitionTime } from "../../api/conditions.ts";
+import { withoutRunConditions, withoutRunFields, withTransitionTime } from "../../api/conditions.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Condition } from "../../api/types.ts";
 import { isoSeconds } from "../../lib/time.ts";
@@ -24,6 +24,7 @@ const ownReasons: readonly (string | undefined)[] = [
   "NodeLost",
   "Preempted",
   "TaintEviction",
+  "PodEvicted",
   "Unbound",
 ] satisfies (Reason | undefined)[];
 
@@ -35,11 +36,14 @@ export function statusPatch(app: SchedulerApp, change: StatusChange, now: number
       if (nodeName) return undefined;
       const { message, nominated = null } = change;
       const fields = { phase: "Pending", reason: "Unschedulable", message, nominatedNodeName: nominated };
-      const scheduled = condition("Scheduled", "False", "Unschedulable", message);
-      if (!describesRun(status)) return patchOf(app, [scheduled], fields, now);
+      const waiting = [
+        condition("Scheduled", "False", "Unschedulable", message),
+        condition("Reconciling", "True", "Unschedulable", message),
+      ];
+      if (!describesRun(status)) return patchOf(app, waiting, fields, now);
       // Without a node it does not run, even if an agent reported that before.
       const ready = condition("Ready", "False", "Unschedulable", message);
-      return patchOf(app, [scheduled, ready], { ...fields, ready: false }, now, true);
+      return patchOf(app, [...waiting, ready], { ...fields, ready: false }, now, true);
     }
     case "bound": {
       if (nodeName !== change.node) return undefined;
@@ -62,7 +66,10 @@ export function statusPatch(app: SchedulerApp, change: StatusChange, now: number
     case "unbound": {
       if (nodeName) return undefined;
       const { reason, message } = change;
-      const conditions = ["Scheduled", "Ready"].map((type) => condition(type, "False", reason, message));
+      const conditions = [
+        ...["Scheduled", "Ready"].map((type) => condition(type, "False", reason, message)),
+        condition("Reconciling", "True", reason, message),
+      ];
       return patchOf(app, conditions, { phase: "Pending", reason, message, ready: false }, now, true);
     }
     case "rules": {
@@ -106,7 +113,7 @@ function patchOf(
   const before = status.conditions ?? [];
   const conditions = changes.reduce(
     (list, next) => withCondition(list, { ...next, observedGeneration: generation }, now),
-    [...before],
+    clears ? withoutRunConditions(before) : [...before],
   );
   const current = status as Record<string, unknown>;
   const changed = Object.entries({ ...fields, ...observedBy(app) }).filter(([field, value]) =>

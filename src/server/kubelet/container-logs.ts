@@ -1,4 +1,6 @@
 /** `/containerLogs`: the log of an app, for `kubectl logs`. */
+import type { ContentfulStatusCode } from "hono/utils/http-status";
+import { Refusal } from "../refusal.ts";
 import { logParameters, type LogQuery, sendLines, wholeNumber } from "../routes/routes.ts";
 import { type KubeletContext, requireContainer } from "./context.ts";
 import { endOfRights } from "./lifetime.ts";
@@ -16,7 +18,21 @@ export function readLogQuery(url: URL): Partial<LogQuery> {
   return Object.fromEntries(found.filter(([, value]) => value !== undefined));
 }
 
-export function sendContainerLog(context: KubeletContext, services: KubeletServices): Promise<Response> {
+/** A refusal is a sentence, as that of a kubelet: the API server makes its own Status of it, and would quote ours as JSON. */
+export async function sendContainerLog(
+  context: KubeletContext,
+  services: KubeletServices,
+): Promise<Response> {
+  try {
+    return await sendChosenLines(context, services);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const { code, message, options: { headers } } = error;
+    return context.text(message, code as ContentfulStatusCode, headers);
+  }
+}
+
+function sendChosenLines(context: KubeletContext, services: KubeletServices): Promise<Response> {
   const { view, limits: { followers, readers } } = services;
   const query = readLogQuery(new URL(context.req.url));
   const found = requireContainer(context, services);

@@ -65,7 +65,7 @@ export async function exec(context: KubeletContext, services: KubeletServices): 
     const remote = await openRemoteStreams(socket, types, services);
     if (!remote) return;
     const input = types.includes("stdin");
-    const options = { launcher: services.launcher, terminal: tty, input };
+    const options = { launcher: services.launcher, pid: found.status.pid, terminal: tty, input };
     const session = await startExecSession(run.folder, command, options).catch((error: Error) => error);
     if (session instanceof Error) return await sendResult(remote, failureStatus(session.message));
     const gone = new AbortController();

@@ -18,6 +18,12 @@ export interface RemoteStreams {
   streams: Partial<Record<StreamType, SpdyStream>> & { error: SpdyStream };
 }
 
+/**
+ * How every result begins. Clients take an empty result for success, also if it is empty because the agent was killed: kubectl exec and
+ * cp would exit with 0. Half a result is an error, which quotes this.
+ */
+export const beginning = '{"note":"the agent of the node ended before the command",';
+
 /** How long a client may take to open its streams, as the kubelet allows. */
 const creationMs = 30_000;
 const maxResizeBytes = 1024;
@@ -50,6 +56,7 @@ export async function openRemoteStreams(
   if (!error || !types.every((type) => streams[type])) return undefined;
   // Nothing is expected on these; what a client sends there must not fill the connection.
   for (const type of ["error", "stdout", "stderr"] as const) streams[type]?.resume();
+  error.write(beginning);
   return { session, streams: { ...streams, error } };
 }
 
@@ -58,7 +65,7 @@ export async function sendResult({ session, streams }: RemoteStreams, status: ob
   const { error, stdout, stderr } = streams;
   stdout?.end();
   stderr?.end();
-  error.end(JSON.stringify(status));
+  error.end(JSON.stringify(status).slice(1));
   await Promise.all([error, stdout, stderr].map((stream) => stream && sent(stream)));
   await session.end();
 }

@@ -16,8 +16,8 @@ export function sendPods(context: KubeletContext, { pods }: KubeletServices): Re
 
 export function sendStats(context: KubeletContext, { view, pods }: KubeletServices): Response {
   const summary = summarize(view, new Date(), ({ app: { metadata: { namespace = "default", name } } }) => {
-    const pod = pods.podNameOf(appKey(namespace, name));
-    return pod === undefined ? undefined : { pod, container: podContainer };
+    const pod = pods.podOf(appKey(namespace, name));
+    return pod && { pod: pod.name, uid: pod.uid, container: podContainer };
   });
   return context.json(summary);
 }

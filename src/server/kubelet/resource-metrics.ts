@@ -52,7 +52,7 @@ const podMetrics: Metric[] = [
 export function resourceFamilies(view: AgentView, pods: PodLister): Family[] {
   const apps = view.apps().flatMap(({ app, status, usage, usageTime: time }) => {
     const { namespace = "default", name } = app.metadata;
-    const pod = pods.podNameOf(appKey(namespace, name));
+    const pod = pods.podOf(appKey(namespace, name))?.name;
     if (!usage || time === undefined || pod === undefined) return [];
     return [{ measured: { status, usage }, time, labels: { namespace, pod } }];
   });

@@ -31,6 +31,7 @@ export async function runCommand(context: KubeletContext, services: KubeletServi
     timeoutMs,
     captureBytes,
     launcher,
+    pid: found.status.pid,
     end: context.req.raw.signal,
   }).finally(leave);
   if (timedOut) {

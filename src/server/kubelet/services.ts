@@ -37,8 +37,8 @@ export interface ClientLimits {
 export interface PodLister {
   /** The app that a Pod stands for. */
   appOfPod(namespace: string, pod: string): { namespace: string; name: string } | undefined;
-  /** The name of the Pod that stands for the app with this key, in the app's namespace. */
-  podNameOf(key: string): string | undefined;
+  /** The Pod that stands for the app with this key, in the app's namespace. */
+  podOf(key: string): { name: string; uid: string } | undefined;
   /** The Pods as JSON objects. */
   podList(): object[];
 }

@@ -18,7 +18,14 @@ import { type Bounds, createBoundedServer, defaultBounds } from "./bounded-serve
 import type { OpenListener } from "./open-with-retry.ts";
 import { closeServer, listenAt, listening } from "./listening.ts";
 
-export type { TakeOver } from "./bounded-server.ts";
+export {
+  type Bounds,
+  createBoundedServer,
+  defaultBounds,
+  type KeyPair,
+  type TakeOver,
+} from "./bounded-server.ts";
+export { closeServer } from "./listening.ts";
 export { type OpenListener, openWithRetry, type PortProblems } from "./open-with-retry.ts";
 export { type KeyPairFiles, readKeyPair } from "./key-pair.ts";
 export { createLocalToken } from "./local-token.ts";

@@ -13,18 +13,18 @@ import { createFairQueue } from "./fair-queue.ts";
 
 export interface ReviewTimes {
   allowedMs?: number;
-  refusedMs?: number;
   /** A steady clock, for the expiry of kept answers. */
   now?: () => number;
 }
 
 const maxCached = 1000;
+const refusedMs = 30_000;
 /** Fewer in flight than the client of the API server has places for such requests: the turns are taken here. */
 const bounds = { inFlight: 4, inFlightOfPeer: 2, waiting: 256, waitingOfPeer: 64 };
 
 /** Returns a function that asks, or knows the answer to, the question with this key. `peer` is where the request came from. */
 export function createReviewCache<T extends string | object>(
-  { log, isPositive, allowedMs = 120_000, refusedMs = 30_000, now = steadyNow }: ReviewTimes & {
+  { log, isPositive, allowedMs = 120_000, now = steadyNow }: ReviewTimes & {
     log: Logger;
     isPositive: (answer: T) => boolean;
   },

@@ -17,7 +17,17 @@ import { Buffer } from "node:buffer";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { readIfExists, writeFileAtomic } from "../../lib/files.ts";
-import { addressBytes } from "../../lib/special-addresses.ts";
+import {
+  alternativeNames,
+  bits,
+  extension,
+  nameAttribute,
+  oid,
+  oids,
+  sequence,
+  tagged,
+  toPEM,
+} from "../../lib/x509/x509.ts";
 import type { KeyPair } from "./bounded-server.ts";
 
 export interface SelfSignedOptions {
@@ -46,13 +56,19 @@ export async function readSelfSigned(
   return pair;
 }
 
+/** Returns a function that keeps a pair in memory: the same until it is about to expire. */
+export function keepSelfSigned(node: string, names: string[], now = Date.now): () => Promise<KeyPair> {
+  let pair: KeyPair | undefined;
+  return async () =>
+    pair = pair && isUsable(pair, names, now()) ? pair : createSelfSigned(node, names, now());
+}
+
 /** Makes a key and its certificate. */
 export function createSelfSigned(node: string, names: string[], now: number): KeyPair {
   const { publicKey, privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const der = encodeCertificate(`nckubelet:${node}`.slice(0, 64), names, { publicKey, privateKey }, now);
-  const lines = der.toString("base64").match(/.{1,64}/g) ?? [];
   return {
-    cert: `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`,
+    cert: toPEM("CERTIFICATE", der),
     key: privateKey.export({ type: "pkcs8", format: "pem" }) as string,
   };
 }
@@ -70,18 +86,6 @@ function isUsable({ cert, key }: KeyPair, names: string[], now: number): boolean
   }
 }
 
-// The few pieces of DER that one certificate needs (X.690, RFC 5280).
-
-const oids = {
-  ecdsaWithSHA256: "2a8648ce3d040302",
-  commonName: "550403",
-  basicConstraints: "551d13",
-  keyUsage: "551d0f",
-  extendedKeyUsage: "551d25",
-  subjectAltName: "551d11",
-  serverAuth: "2b06010505070301",
-};
-
 function encodeCertificate(
   name: string,
   names: string[],
@@ -89,19 +93,16 @@ function encodeCertificate(
   now: number,
 ): Buffer {
   const algorithm = sequence(oid(oids.ecdsaWithSHA256));
-  const subject = sequence(tagged(0x31, sequence(oid(oids.commonName), tagged(0x0c, Buffer.from(name)))));
+  const subject = sequence(nameAttribute(oids.commonName, name));
   // A minute ago, for clocks that differ a little. The serial number is positive.
   const validity = sequence(time(now - 60_000), time(now + validDays * dayMs));
   const serial = tagged(0x02, Buffer.concat([Buffer.from([0x01]), randomBytes(15)]));
-  const alternatives = names.map((each) =>
-    isIP(each) ? tagged(0x87, addressBytes(each)) : tagged(0x82, Buffer.from(each))
-  );
   const extensions = sequence(
     extension(oids.basicConstraints, sequence(), true),
     // digitalSignature
     extension(oids.keyUsage, tagged(0x03, Buffer.from([7, 0x80])), true),
-    extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth)), false),
-    extension(oids.subjectAltName, sequence(...alternatives), false),
+    extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth))),
+    extension(oids.subjectAltName, alternativeNames(names)),
   );
   const content = sequence(
     tagged(0xa0, tagged(0x02, Buffer.from([2]))),
@@ -114,33 +115,6 @@ function encodeCertificate(
     tagged(0xa3, extensions),
   );
   return sequence(content, algorithm, bits(sign("sha256", content, privateKey)));
-}
-
-function tagged(tag: number, content: Uint8Array): Buffer {
-  const { length } = content;
-  const size = length < 0x80
-    ? [length]
-    : length < 0x100
-    ? [0x81, length]
-    : [0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from([tag, ...size]), content]);
-}
-
-function sequence(...parts: Uint8Array[]): Buffer {
-  return tagged(0x30, Buffer.concat(parts));
-}
-
-function oid(hex: string): Buffer {
-  return tagged(0x06, Buffer.from(hex, "hex"));
-}
-
-function bits(bytes: Uint8Array): Buffer {
-  return tagged(0x03, Buffer.concat([Buffer.from([0]), bytes]));
-}
-
-function extension(id: string, value: Uint8Array, isCritical: boolean): Buffer {
-  const critical = isCritical ? [tagged(0x01, Buffer.from([0xff]))] : [];
-  return sequence(oid(id), ...critical, tagged(0x04, value));
 }
 
 /** UTCTime until 2049, then GeneralizedTime, as RFC 5280 wants it. */

@@ -9,6 +9,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { TLSSocket } from "node:tls";
 import { describeError, type Logger } from "../../lib/log.ts";
+import type { Pulse } from "../../lib/pulse.ts";
 import {
   type Bounds,
   createBoundedServer,
@@ -26,18 +27,23 @@ export interface TLSListenerOptions {
   readPair(): Promise<KeyPair>;
   /** The authority of client certificates; without this function none are asked for. */
   readAuthority?(): Promise<string | undefined>;
+  /** Hears which certificate and authority are in use. */
+  onUse?(tls: { cert: string; ca?: string | string[] }): void;
   /** See createBoundedServer. */
   upgrades?: boolean;
   log: Logger;
   bounds?: Partial<Bounds>;
   rereadMs?: number;
+  /** Beats when certificate and authority are to be read again at once. */
+  reloads?: Pulse;
 }
 
 /** Listens on `host:port`, or `:port` for every address. */
 export async function listenWithTLS(
   app: WebApp,
   address: string,
-  { flag, readPair, readAuthority, upgrades, log, bounds, rereadMs = 10_000 }: TLSListenerOptions,
+  { flag, readPair, readAuthority, onUse, upgrades, log, bounds, rereadMs = 10_000, reloads }:
+    TLSListenerOptions,
 ): Promise<OpenListener & { port: number }> {
   // An empty list of authorities, and not the default one, if there is none.
   const read = async (): Promise<ServerTls> => ({ ...await readPair(), ca: await readAuthority?.() ?? [] });
@@ -47,12 +53,14 @@ export async function listenWithTLS(
   const server = createBoundedServer(app, limits, { tls, upgrades });
   const connections = trackConnections(server);
   const listener = await listenAt(server, flag, address, "https");
-  const timer = setInterval(async () => {
+  onUse?.(current);
+  const reread = async () => {
     try {
       const next = await read();
       if (JSON.stringify(next) === JSON.stringify(current)) return;
       const keepsUsers = JSON.stringify(next.ca) === JSON.stringify(current.ca);
       current = next;
+      onUse?.(next);
       (server as Server & { setSecureContext(tls: ServerTls): void }).setSecureContext(next);
       connections.retire({ keepsUsers });
       server.closeIdleConnections();
@@ -60,12 +68,20 @@ export async function listenWithTLS(
     } catch (error) {
       log.warn("keeping the old certificate and client authority", { address, why: describeError(error) });
     }
-  }, rereadMs);
+  };
+  const timer = setInterval(reread, rereadMs);
   timer.unref();
+  const rereadNow = (): (() => void) | undefined =>
+    reloads?.onNext(() => {
+      cancel = rereadNow();
+      void reread();
+    });
+  let cancel = rereadNow();
   return {
     ...listener,
     async close() {
       clearInterval(timer);
+      cancel?.();
       await listener.close();
     },
   };

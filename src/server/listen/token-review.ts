@@ -1,19 +1,22 @@
 /**
- * Asks the API server whose token it is (TokenReview) and what a user may do with this node (SubjectAccessReview), as the kubelet does.
- * A token for the API server counts, and one for the audience of this node, which is of no use anywhere else. review-cache.ts keeps
- * the answers.
+ * Asks the API server whose token it is (TokenReview) and what a user may do here (SubjectAccessReview): with this node, as the kubelet
+ * does, or with a path of the controllers, as kube-scheduler does. A token for the API server counts, and one for the audience of this
+ * listener, which is of no use anywhere else. review-cache.ts keeps the answers.
  */
-import { nodeAudience } from "../../api/names.ts";
+import { controllerAudience, nodeAudience } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Logger } from "../../lib/log.ts";
-import type { AuthenticateToken, AuthorizeUser, NodeAccess, User } from "../access.ts";
+import type { AuthenticateToken, AuthorizeUser, User, Verdict } from "../access.ts";
 import type { Authorize } from "../app.ts";
 import { createReviewCache, type ReviewTimes } from "./review-cache.ts";
 
-export interface ReviewOptions extends ReviewTimes {
+interface Asking extends ReviewTimes {
   client: KubeClient;
-  node: string;
   log: Logger;
+}
+
+export interface ReviewOptions extends Asking {
+  node: string;
 }
 
 const timeoutMs = 10_000;
@@ -28,7 +31,32 @@ export function createTokenReview(options: ReviewOptions): Authorize {
   };
 }
 
-export function createAuthentication({ client, node, ...options }: ReviewOptions): AuthenticateToken {
+/** Returns the check of tokens that get a path of the controllers: RBAC knows it as a `nonResourceURL`. */
+export function createPathReview(
+  options: Asking,
+): (token: string, path: string, peer?: string) => Promise<Verdict> {
+  const authenticate = createTokenCheck(options, controllerAudience);
+  const authorize = createUserCheck(options);
+  return async (token, path, peer) => {
+    const user = await authenticate(token, peer);
+    if (typeof user === "string") return user;
+    return await authorize(user, { nonResourceAttributes: { verb: "get", path } }, peer);
+  };
+}
+
+export function createAuthentication({ node, ...options }: ReviewOptions): AuthenticateToken {
+  return createTokenCheck(options, nodeAudience(node));
+}
+
+export function createAuthorization({ node, ...options }: ReviewOptions): AuthorizeUser {
+  const authorize = createUserCheck(options);
+  return (user, { verb, subresource }, peer) =>
+    authorize(user, {
+      resourceAttributes: { verb, version: "v1", resource: "nodes", subresource, name: node },
+    }, peer);
+}
+
+function createTokenCheck({ client, ...options }: Asking, audience: string): AuthenticateToken {
   const cached = createReviewCache<User | "unknown">({
     ...options,
     isPositive: (user) => user !== "unknown",
@@ -36,21 +64,27 @@ export function createAuthentication({ client, node, ...options }: ReviewOptions
   return (token, peer) =>
     cached(
       token,
-      async () =>
-        await findUser(client, token) ?? await findUser(client, token, [nodeAudience(node)]) ?? "unknown",
+      async () => await findUser(client, token) ?? await findUser(client, token, [audience]) ?? "unknown",
       peer,
     );
 }
 
-export function createAuthorization({ client, node, ...options }: ReviewOptions): AuthorizeUser {
+/** What a SubjectAccessReview asks about. */
+type Attributes =
+  | { resourceAttributes: Record<"verb" | "version" | "resource" | "subresource" | "name", string> }
+  | { nonResourceAttributes: Record<"verb" | "path", string> };
+
+function createUserCheck(
+  { client, ...options }: Asking,
+): (user: User, attributes: Attributes, peer?: string) => ReturnType<AuthorizeUser> {
   const cached = createReviewCache<"allowed" | "forbidden">({
     ...options,
     isPositive: (answer) => answer === "allowed",
   });
-  return (user, access, peer) =>
+  return (user, attributes, peer) =>
     cached(
-      JSON.stringify([user.username, user.uid, user.groups, user.extra, access.verb, access.subresource]),
-      async () => await isAllowed(client, user, node, access) ? "allowed" : "forbidden",
+      JSON.stringify([user.username, user.uid, user.groups, user.extra, attributes]),
+      async () => await isAllowed(client, user, attributes) ? "allowed" : "forbidden",
       peer,
     );
 }
@@ -72,17 +106,15 @@ async function findUser(client: KubeClient, token: string, audiences?: string[])
 async function isAllowed(
   client: KubeClient,
   { username, uid, groups, extra }: User,
-  node: string,
-  { verb, subresource }: NodeAccess,
+  attributes: Attributes,
 ): Promise<boolean> {
-  const resourceAttributes = { verb, version: "v1", resource: "nodes", subresource, name: node };
   const { status } = await client.request<{ status?: { allowed?: boolean; denied?: boolean } }>({
     method: "POST",
     path: "/apis/authorization.k8s.io/v1/subjectaccessreviews",
     body: {
       apiVersion: "authorization.k8s.io/v1",
       kind: "SubjectAccessReview",
-      spec: { user: username, uid, groups, extra, resourceAttributes },
+      spec: { user: username, uid, groups, extra, ...attributes },
     },
     timeoutMs,
     priority: "low",

@@ -13,13 +13,14 @@ const ndjson = "application/x-ndjson";
 const encoder = new TextEncoder();
 
 /** The agent, and a summary of its apps. */
-export function showStatus(context: Context, { view, stateDir, logDir }: Services): Response {
+export function showStatus(context: Context, { view, stateDir, logDir, access }: Services): Response {
   const answer: StatusAnswer = {
     version: view.version,
     node: view.node,
     startedAt: view.startedAt.toISOString(),
     stateDir,
     logDir,
+    access,
     size: view.size,
     usage: view.nodeUsage(),
     limits: view.limits,
@@ -71,10 +72,6 @@ async function* watchOne(view: AgentView, key: string, signal: AbortSignal): Asy
   }
 }
 
-export function listEvents(context: Context, { view }: Services): Response {
-  return context.json({ items: view.events() });
-}
-
 /** The app that the path names, or a 404. */
 export function requireApp(context: Context, view: AgentView): AppView {
   const { namespace = "", name = "" } = context.req.param();
@@ -84,6 +81,6 @@ export function requireApp(context: Context, view: AgentView): AppView {
 }
 
 /** An app as NCApp JSON, without its secrets. */
-export function appJSON({ app, status, source, origin, logFile }: AppView): object {
-  return { ...app, spec: showSpec(app.spec), status, agent: { source, origin, logFile } };
+export function appJSON({ app, status, source, origin, logFile, run }: AppView): object {
+  return { ...app, spec: showSpec(app.spec), status, agent: { source, origin, logFile, run: run?.id } };
 }

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import type { Context } from "hono";
 import { applyDefaults, validateWritten } from "../../api/validate/validate.ts";
-import { group, plural } from "../../api/names.ts";
+import { apiVersion, group, plural } from "../../api/names.ts";
 import { showSpec } from "../../api/shown-spec.ts";
 import type { NCApp } from "../../api/types.ts";
 import { isObject, withoutNulls } from "../../lib/objects.ts";
@@ -26,7 +26,7 @@ export async function putApp(context: Context, { view, actions }: Services): Pro
     throw new Refusal(422, message, { name, causes });
   }
   const { dryRun } = readQuery<{ dryRun: boolean }>(context, { dryRun: all });
-  const result = expectDone(await actions.put(candidate as NCApp, { dryRun }), name);
+  const result = expectDone(await actions.put({ ...candidate as NCApp, apiVersion }, { dryRun }), name);
   return answerApp(context, view, result, { dryRun });
 }
 
@@ -50,7 +50,7 @@ export async function deleteApp(context: Context, { actions }: Services): Promis
 }
 
 /** Returns the route of one of the verbs without a body. */
-export function changeApp(verb: "restart" | "stop" | "start" | "trigger") {
+export function changeApp(verb: "restart" | "stop" | "start" | "reload" | "trigger" | "undo") {
   return async (context: Context, { view, actions }: Services): Promise<Response> => {
     const { namespace = "", name = "" } = context.req.param();
     const result = expectDone(await actions[verb](namespace, name), name);
@@ -69,7 +69,7 @@ function expectDone(result: ActionResult, name: string): Done {
 function answerApp(
   context: Context,
   view: AgentView,
-  { app, change, restarts, warnings }: Done,
+  { app, change, restarts, warnings, refused }: Done,
   { dryRun = false } = {},
 ): Response {
   const { namespace = "", name = "" } = context.req.param();
@@ -79,7 +79,7 @@ function answerApp(
   }
   const wanted = { ...app, spec: applyDefaults(app.spec) };
   const shown = known ? appJSON({ ...known, app: wanted }) : { ...wanted, spec: showSpec(wanted.spec) };
-  const outcome = change && { change, restarts, warnings };
+  const outcome = change && { change, restarts, warnings, refused };
   return context.json({ ...shown, ...(outcome && { outcome }) }, change === "created" && !dryRun ? 201 : 200);
 }
 

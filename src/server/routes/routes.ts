@@ -6,13 +6,14 @@
  * arguments and their logs, need the token that the agent makes at its start. With TLS everything but liveness needs a token that may
  * `get` the node's `subresource`, as with the kubelet.
  */
-import { listApps, listEvents, showApp, showStatus } from "./apps.ts";
+import { listApps, showApp, showStatus } from "./apps.ts";
 import { changeApp, deleteApp, putApp } from "./changes.ts";
 import { sendAsset, sendDashboardURL } from "../dashboard/dashboard.ts";
 import type { FrontRoute } from "../front.ts";
 import { alive, sendChecks } from "../health.ts";
 import { sendLog } from "./logs.ts";
 import { sendHistory, sendMetrics, sendSummary } from "./measurements.ts";
+import { listEvents, showHistory } from "./past.ts";
 import type { Services } from "../services.ts";
 
 export { logParameters, type LogQuery, sendLines } from "./logs.ts";
@@ -53,6 +54,7 @@ export const routes: readonly Route[] = [
   { method: "GET", path: "/apps", access: "reader", large: true, handle: listApps },
   { method: "GET", path: "/events", access: "reader", large: true, handle: listEvents },
   { method: "GET", path: app, access: "reader", handle: showApp },
+  { method: "GET", path: `${app}/history`, access: "reader", large: true, handle: showHistory },
   { method: "GET", path: `${app}/logs`, access: "reader", handle: sendLog },
   {
     method: "GET",
@@ -77,5 +79,7 @@ export const routes: readonly Route[] = [
   { method: "POST", path: `${app}/restart`, access: "socket", handle: changeApp("restart") },
   { method: "POST", path: `${app}/stop`, access: "socket", handle: changeApp("stop") },
   { method: "POST", path: `${app}/start`, access: "socket", handle: changeApp("start") },
+  { method: "POST", path: `${app}/reload`, access: "socket", handle: changeApp("reload") },
   { method: "POST", path: `${app}/trigger`, access: "socket", handle: changeApp("trigger") },
+  { method: "POST", path: `${app}/undo`, access: "socket", handle: changeApp("undo") },
 ];

@@ -6,9 +6,15 @@
 import type { AgentView, AppView } from "../view.ts";
 
 /** How apps are called in the summary: the agent's own endpoint has no Pods. */
-export type NamePod = (app: AppView) => { pod: string; container: string } | undefined;
+export type NamePod = (app: AppView) => PodName | undefined;
 
-const asItself: NamePod = ({ app }) => ({ pod: app.metadata.name, container: app.metadata.name });
+interface PodName {
+  pod: string;
+  uid?: string;
+  container: string;
+}
+
+const asItself: NamePod = ({ app: { metadata: { name, uid } } }) => ({ pod: name, uid, container: name });
 
 /** Returns the summary at `now`, without figures that were not measured. */
 export function summarize(view: AgentView, now: Date, namePod: NamePod = asItself): object {
@@ -49,11 +55,11 @@ export function summarize(view: AgentView, now: Date, namePod: NamePod = asItsel
 
 function podOf(
   { app, status, usage, limits }: AppView,
-  { pod, container }: { pod: string; container: string },
+  { pod, uid, container }: PodName,
   view: AgentView,
   time: string,
 ): object {
-  const { namespace, uid } = app.metadata;
+  const { namespace } = app.metadata;
   const startTime = status.startTime ?? time;
   const memoryBytes = usage?.memoryBytes ?? 0;
   const cpu = {

@@ -5,6 +5,7 @@
  * what ran before. Times of the agent's clock are combined with the time of the update, which the controller wrote.
  */
 import { annotations } from "../../api/names.ts";
+import { isSettled } from "../../api/conditions.ts";
 import type { NCAppSetSpec } from "../../api/types.ts";
 import type { App } from "../types.ts";
 
@@ -23,7 +24,7 @@ type Times = Pick<NCAppSetSpec, "minReadySeconds" | "progressDeadlineSeconds">;
 /** Why apps do not run that is not the fault of what they run. */
 const waiting: ReadonlySet<string> = new Set([
   ...["", "Scheduled", "NoShellFile", "Stopped", "StillStopping", "Evicted"],
-  ...["Unschedulable", "Preempted", "NodeLost", "NodeRebooted", "TaintEviction", "Unbound"],
+  ...["Unschedulable", "Preempted", "NodeLost", "NodeRebooted", "TaintEviction", "PodEvicted", "Unbound"],
 ]);
 
 export function healthOf(
@@ -59,11 +60,15 @@ export function updatedAt({ metadata }: App): number {
   return Date.parse(text) || 0;
 }
 
+/** Reports whether the status describes the app as it is now. */
+export function isObserved(app: App): boolean {
+  return (app.status?.observedGeneration ?? -1) >= (app.metadata.generation ?? 0) && hasReportedRestart(app);
+}
+
 /** A restart changes no generation, so the agent repeats the annotation that asks for it. */
-function isObserved({ metadata, status = {} }: App): boolean {
+export function hasReportedRestart({ metadata, status }: App): boolean {
   const restart = metadata.annotations?.[annotations.restartedAt];
-  return (status.observedGeneration ?? -1) >= (metadata.generation ?? 0) &&
-    (restart === undefined || status.observedRestartedAt === restart);
+  return restart === undefined || status?.observedRestartedAt === restart;
 }
 
 /** When readiness last changed, by the agent's clock; 0 if unknown. */
@@ -72,17 +77,8 @@ function transitionOf({ status }: App): number {
   return Date.parse(condition?.lastTransitionTime ?? "") || 0;
 }
 
-/** Reports whether the app is as it should be although it is not ready: it has ended, is suspended, or waits for its time. */
-function isSettled({ spec, status = {} }: App): boolean {
-  const { phase, reason = "" } = status;
-  if (phase === "Succeeded") return true;
-  if (phase === "Stopped") return spec.suspend === true;
-  if (phase !== "Pending" || !waiting.has(reason)) return phase === "Running" && Boolean(spec.schedule);
-  return Boolean(spec.schedule) && reason === "Scheduled" ||
-    !spec.shellFile && reason === "NoShellFile";
-}
-
-function failureOf({ status = {} }: App): string | undefined {
+/** Why the app does not run, if that is the fault of what it runs. */
+export function failureOf({ status = {} }: App): string | undefined {
   const { phase, reason = "", lastExit } = status;
   const hasEnded = phase === "BackOff" || phase === "Failed";
   const why = hasEnded ? lastExit?.reason || reason || phase : phase === "Pending" ? reason : "";

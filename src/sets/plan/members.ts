@@ -2,7 +2,7 @@
 import { annotations } from "../../api/names.ts";
 import { matchesSelector } from "../../api/label-selector.ts";
 import type { Action, App, Meta, World } from "../types.ts";
-import { appName, ordinalOf } from "./names.ts";
+import { appName, isPinned, ordinalOf } from "./names.ts";
 import { hasController } from "./revisions.ts";
 
 export interface Members {
@@ -20,7 +20,7 @@ export function findMembers({ set, apps, nodes }: World): Members {
   const own: App[] = [];
   const actions: Action[] = [];
   const isOwnName = (app: App) =>
-    set.spec.replicas === undefined
+    isPinned(set.spec)
       ? app.spec.nodeName !== undefined && nodes.has(app.spec.nodeName) &&
         app.metadata.name === appName(name, app.spec.nodeName)
       : ordinalOf(name, app.metadata.name) !== undefined;

@@ -1,5 +1,6 @@
 /** The names and hashes of what a set creates. */
 import { createHash } from "node:crypto";
+import type { NCAppSetSpec } from "../../api/types.ts";
 import { isObject } from "../../lib/objects.ts";
 
 const maxLength = 253;
@@ -12,6 +13,11 @@ export function appName(set: string, which: string | number): string {
 /** Returns the name of a revision: `web-5d8f0a9c1b`. */
 export function revisionName(set: string, hash: string): string {
   return shortened(`${set}-${hash}`);
+}
+
+/** Reports whether each app of the set belongs to one node. Otherwise they have numbers. */
+export function isPinned({ replicas, job }: Pick<NCAppSetSpec, "replicas" | "job">): boolean {
+  return (job ? job.completions : replicas) === undefined;
 }
 
 /** Returns the ordinal in the name of an app; undefined if the name is not one that the set gives. */

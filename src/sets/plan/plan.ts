@@ -2,23 +2,27 @@
  * Decides what a set needs: from the objects in the cluster to actions and a status. Pure.
  *
  * `members.ts` finds the apps of the set, `revisions.ts` the revision of its template, `slots.ts` their slots, `health.ts` how they
- * do, `rollout.ts` which of them change now within the budget, `render.ts` what is written into them, `status.ts` what users see.
+ * do, `rollout.ts` which of them change now within the budget, `render.ts` what is written into them, `status.ts` what users see. Of a
+ * job, `job.ts` decides which apps run, `job-runs.ts` how they do, `job-status.ts` what users see.
  *
- * Nothing is remembered between plans but the status of the set: the stable revision, and the rollout that was stopped. Both must
- * be written before the actions of the same plan.
+ * Nothing is remembered between plans but the status of the set: the stable revision, and the rollout that was stopped; of a job, its
+ * start, its end, and which apps have completed. It must be written before the actions of the same plan.
  */
 import { choosesNode } from "../../api/placement/placement.ts";
 import { setAnnotations, setLabels } from "../../api/names.ts";
 import type { Action, App, AppSet, Node, Plan, Revision, World } from "../types.ts";
 import { type Health, healthOf } from "./health.ts";
+import { planJob } from "./job.ts";
 import { findMembers } from "./members.ts";
 import { appName, hashOf } from "./names.ts";
 import { createRenderer, type Renderer } from "./render.ts";
 import { findRevisions, pruneRevisions, type Revisions } from "./revisions.ts";
 import { type Candidate, planRollout } from "./rollout.ts";
+import { createMoves } from "./moves.ts";
 import { findSlots, maxChanges, type Slot } from "./slots.ts";
 import { describe, invalidStatus } from "./status.ts";
 
+export { healthOf, updatedAt } from "./health.ts";
 export { isOwn } from "./members.ts";
 export { ownerOf } from "./render.ts";
 
@@ -36,7 +40,7 @@ export function plan(world: World): Plan {
     const status = { ...set.status, ...(collisionCount > 0 ? { collisionCount } : {}) };
     return { actions: [...members.actions.slice(0, maxChanges), ...revisions.actions], status, events: [] };
   }
-  return planApps(world, members.own, revisions, update);
+  return (set.spec.job ? planJob : planApps)(world, members.own, revisions, update);
 }
 
 function planApps(world: World, own: readonly App[], revisions: Revisions, update: Revision): Plan {
@@ -83,6 +87,7 @@ function planApps(world: World, own: readonly App[], revisions: Revisions, updat
     isCurrent: ({ app, node }) => target === update ? isUpdated(app) : renderer.isCurrent(app, target, node),
     chooses: ({ node }) =>
       !pinned || node !== undefined && choosesNode(target.data!.spec, node.name, node.properties),
+    budgets: world.budgets,
     now,
   });
   const fitting = found.missing.filter(({ fitsBase }) => fitsBase).slice(0, maxChanges);
@@ -91,8 +96,9 @@ function planApps(world: World, own: readonly App[], revisions: Revisions, updat
     app: renderer.create(name, base, node),
     revision: base.metadata.name,
   }));
+  const moves = pinned || rollout.chosen.length === 0 ? () => false : createMoves(world, found.slots, target);
   const changes = rollout.chosen.slice(0, maxChanges)
-    .map((candidate) => actionOf(candidate, target, renderer, revisionOf));
+    .map((candidate) => actionOf(candidate, target, renderer, { revisionOf, moves }));
   const deletions = found.actions.slice(0, maxChanges);
   const isQuiet = creations.length + changes.length + found.actions.length === 0;
   const used = new Set(own.map((app) => app.metadata.labels?.[setLabels.revision] ?? ""));
@@ -195,7 +201,7 @@ function actionOf(
   candidate: Candidate,
   target: Revision,
   renderer: Renderer,
-  revisionOf: (app: App) => Revision | undefined,
+  { revisionOf, moves }: { revisionOf(app: App): Revision | undefined; moves(app: App): boolean },
 ): Action {
   const revision = target.metadata.name;
   switch (candidate.kind) {
@@ -207,7 +213,9 @@ function actionOf(
       return { kind: "delete", app: candidate.slot.app, why: "the new revision does not choose its node" };
     case "update": {
       const { app, node } = candidate.slot;
-      return { kind: "update", app, patch: renderer.update(app, target, node, revisionOf(app)), revision };
+      const isMoved = renderer.restarts(app, target, node) && moves(app);
+      const patch = renderer.update(app, target, node, { old: revisionOf(app), isMoved });
+      return { kind: "update", app, patch, revision };
     }
   }
 }

@@ -4,12 +4,13 @@
  * An app of one node is bound to it and stays there: it tolerates the loss of the node, and no scheduler can place it elsewhere.
  */
 import { annotations, apiVersion, setKind, setLabels } from "../../api/names.ts";
-import { choosesNode, hasLabels, unreachableKeys } from "../../api/placement/placement.ts";
+import { choosesNode, hasLabels, tolerationMs, unreachableKeys } from "../../api/placement/placement.ts";
 import { placementFields } from "../../api/rules/rules.ts";
-import { templateSpec } from "../../api/schema/schema.ts";
+import { programFields, templateSpec } from "../../api/schema/schema.ts";
 import type { AppTemplate, NCAppSpec } from "../../api/types.ts";
 import { withDefaults } from "../../api/validate/validate.ts";
 import { applyMergePatch, mergePatch } from "../../lib/objects.ts";
+import { isDeepStrictEqual } from "node:util";
 import type { App, AppSet, NewApp, Node, OwnerReference, Revision } from "../types.ts";
 import { hashOf } from "./names.ts";
 import { hashLabel } from "./revisions.ts";
@@ -21,8 +22,15 @@ export interface Renderer {
   /** Reports whether the set has written this revision into the app, for this node. */
   isCurrent(app: App, revision: Revision, node: Node | undefined): boolean;
   create(name: string, revision: Revision, node: Node | undefined): NewApp;
-  /** Returns the merge patch that turns the app into this revision. */
-  update(app: App, revision: Revision, node: Node | undefined, old: Revision | undefined): object;
+  /** Reports whether the agent restarts the app when it becomes this revision. */
+  restarts(app: App, revision: Revision, node: Node | undefined): boolean;
+  /** Returns the merge patch that turns the app into this revision. `isMoved`: the scheduler places it anew. */
+  update(
+    app: App,
+    revision: Revision,
+    node: Node | undefined,
+    how: { old: Revision | undefined; isMoved?: boolean },
+  ): object;
 }
 
 /** `pinned`: each app belongs to the node that it is rendered for. */
@@ -62,7 +70,8 @@ export function createRenderer(set: AppSet, { pinned, now }: { pinned: boolean; 
   };
   const specOf = (revision: Revision, node: Node | undefined): NCAppSpec => {
     const spec = sharedSpec(revision, overridesOf(node));
-    return pinned && node ? pinTo(node.name, spec) : spec;
+    if (pinned && node) return pinTo(node.name, spec);
+    return set.spec.job ? keepIfLost(spec) : spec;
   };
   /** Returns the mark of what the set writes into an app: a hash, and which caps are its own. */
   const mark = (revision: Revision, node: Node | undefined): string => {
@@ -92,14 +101,20 @@ export function createRenderer(set: AppSet, { pinned, now }: { pinned: boolean; 
       annotations: { ...revision.data!.metadata.annotations, ...ownAnnotations(revision, node) },
       spec: specOf(revision, node),
     }),
-    update(app, revision, node, old) {
+    restarts({ spec, metadata }, revision, node) {
+      const next = specOf(revision, node);
+      const restart = revision.data!.metadata.annotations?.[annotations.restartedAt];
+      return (restart !== undefined && metadata.annotations?.[annotations.restartedAt] !== restart) ||
+        programFields.some((field) => !isDeepStrictEqual(spec[field], next[field]));
+    },
+    update(app, revision, node, { old, isMoved = false }) {
       const next = specOf(revision, node);
       const [before, after] = [{ ...app.spec }, { ...next }];
       const written = app.metadata.annotations?.[annotations.written]?.split(" ").slice(1) ?? [];
       // The scheduler wrote it: the namespace has a default.
       for (const cap of caps) if (after[cap] === undefined && !written.includes(cap)) delete before[cap];
       if (pinned) delete before.nodeName, delete after.nodeName;
-      else if (!mustMove(app, node, revision)) delete before.nodeName;
+      else if (!isMoved && !mustMove(app, node, revision)) delete before.nodeName;
       const { labels = {}, annotations: notes = {} } = revision.data!.metadata;
       return {
         metadata: {
@@ -155,6 +170,14 @@ function pinTo(node: string, spec: NCAppSpec): NCAppSpec {
     },
     tolerations: [...tolerations, { key, operator: "Exists" }],
   };
+}
+
+/** An app of a job may still run on a lost node, and must not run twice: it moves only if its template says when, or the Node is deleted. */
+function keepIfLost(spec: NCAppSpec): NCAppSpec {
+  const { tolerations = [] } = spec;
+  const taints = unreachableKeys.map((key) => ({ key, effect: "NoExecute" }));
+  if (tolerationMs(tolerations, taints) !== undefined) return spec;
+  return { ...spec, tolerations: [...tolerations, { key: unreachableKeys[0], operator: "Exists" }] };
 }
 
 /** A bound app stays where it is; if its new rules do not choose that node, the scheduler places it again. */

@@ -4,6 +4,7 @@
  * Guarantees
  * - Budget: at most `maxUnavailable` apps are unavailable because of a rollout, of this revision or of one before it. An app that
  *   was not available anyway costs as much as any other. Apps on lost nodes do not count and are not changed.
+ * - PodDisruptionBudgets: no app that is ready changes while a budget that covers it allows no disruption.
  * - A revision that fails reaches at most `maxUnavailable + maxFailed` apps: as long as fewer than `maxFailed` have failed, these
  *   leave the budget, and then the rollout stops.
  * - The decision is made from the objects alone, so it is the same after a restart.
@@ -11,9 +12,10 @@
  * Apps that an earlier revision left unavailable are changed first, whatever canary and partition say: nothing is lost, and
  * otherwise they would hold the budget for good. An app of the stable revision that is just starting is not one of them.
  */
+import { covers, maxUnavailableOf, noticeMs } from "../../api/placement/placement.ts";
 import { setAnnotations } from "../../api/names.ts";
 import { hasLabels } from "../../api/placement/placement.ts";
-import type { AppSet, Node, Revision } from "../types.ts";
+import type { AppSet, Node, Revision, World } from "../types.ts";
 import { updatedAt } from "./health.ts";
 import { ordinalOf } from "./names.ts";
 import type { Missing, Slot } from "./slots.ts";
@@ -38,6 +40,8 @@ export interface RolloutInput {
   stopped: boolean;
   revisionNameOf(slot: Slot): string | undefined;
   isCurrent(slot: Slot): boolean;
+  /** With what they still allow; apps that are not ready cost them nothing. */
+  budgets: World["budgets"];
   /** Whether the target chooses the node of an app. */
   chooses(slot: Slot): boolean;
   now: number;
@@ -50,6 +54,8 @@ export interface Rollout {
   /** Why the others wait for a promotion: the canaries are available, or there are none. */
   waitsForPromotion?: "available" | "absent";
   maxUnavailable: number;
+  /** The names of PodDisruptionBudgets for which apps wait. */
+  waitsForBudgets: string[];
   /** When an app stops counting against the budget although nothing else happens. */
   until?: number;
 }
@@ -76,7 +82,7 @@ export function planRollout(input: RolloutInput): Rollout {
     return revisionNameOf(slot) !== stable || isRecent(slot);
   };
   const disrupted = new Set(slots.filter(wasDisrupted));
-  const maxUnavailable = budgetOf(update.maxUnavailable, slots.filter(({ lost }) => !lost).length);
+  const maxUnavailable = maxUnavailableOf(update.maxUnavailable, slots.filter(({ lost }) => !lost).length);
   let spent = disrupted.size;
   let underWay = [...disrupted].filter((slot) => current.has(slot)).length;
 
@@ -84,6 +90,8 @@ export function planRollout(input: RolloutInput): Rollout {
   let toCanary = canaries === "promoted" ? Infinity : canaryBudget(set, current.size);
   let toPartition = back ? Infinity : candidates.length - (update.partition ?? 0);
   const chosen: Candidate[] = [];
+  const left = new Map(input.budgets.map((budget) => [budget, budget.left]));
+  const waitsForBudgets = new Set<string>();
   const halted = paused || update.type === "OnDelete" || stopped && !back;
   for (const candidate of halted ? [] : inOrder(candidates, set, disrupted)) {
     const slot = candidate.kind === "add" ? undefined : candidate.slot;
@@ -96,6 +104,13 @@ export function planRollout(input: RolloutInput): Rollout {
       if (!isDisrupted && spent >= maxUnavailable) continue;
     }
     if (!isHarmless && underWay >= maxUnavailable) continue;
+    const covering = slot?.health.ready
+      ? input.budgets.filter((budget) => covers(budget, slot.app.metadata.labels))
+      : [];
+    const spentBudget = covering.find((budget) => left.get(budget)! <= 0);
+    if (spentBudget) waitsForBudgets.add(spentBudget.name);
+    if (spentBudget) continue;
+    for (const budget of covering) left.set(budget, left.get(budget)! - 1);
     chosen.push(candidate);
     if (!isDisrupted) spent++;
     underWay++;
@@ -109,7 +124,10 @@ export function planRollout(input: RolloutInput): Rollout {
       ? { waitsForPromotion: canaries }
       : {}),
     maxUnavailable,
+    waitsForBudgets: [...waitsForBudgets],
     ...(until < Infinity && candidates.length > 0 ? { until } : {}),
+    // Until then changes of the last seconds count as unnoticed by the budgets.
+    ...(waitsForBudgets.size > 0 ? { until: Math.min(until, now + noticeMs) } : {}),
   };
 }
 
@@ -124,14 +142,6 @@ function candidatesOf(
   }));
   const additions = missing.filter(({ fitsBase }) => !fitsBase);
   return [...changes, ...additions.map((missing): Candidate => ({ kind: "add", missing }))];
-}
-
-/** Returns how many apps may be unavailable because of updates. */
-function budgetOf(maxUnavailable: number | string = 1, apps: number): number {
-  const wanted = typeof maxUnavailable === "number"
-    ? maxUnavailable
-    : Math.floor(apps * Number.parseInt(maxUnavailable) / 100);
-  return Math.max(1, wanted);
 }
 
 /** `absent`: nothing shows that the revision works, so it does not promote itself. */

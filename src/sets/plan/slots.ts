@@ -100,7 +100,7 @@ function onePerNode({ set, nodes, appNamed }: World, own: readonly App[], rules:
 }
 
 /** Why an app must leave its node now; undefined if it may stay. */
-function whyGone(app: App, node: Node, { data }: Revision): string | undefined {
+export function whyGone(app: App, node: Node, { data }: Revision): string | undefined {
   const { nodeName } = app.spec;
   if (nodeName && nodeName !== node.name) return `it is bound to node ${nodeName}`;
   if (!choosesNode(data!.spec, node.name, node.properties)) return "its node no longer has the labels";

@@ -31,19 +31,23 @@ export function describe(seen: Seen, now: number): Described {
   const { set, update, stable, stop, current, collisionCount } = seen;
   const before = set.status ?? {};
   const counts = countApps(seen);
-  const conditions = [progressing(seen, counts), available(seen, counts), stalled(seen)];
+  const judged = [progressing(seen, counts), available(seen, counts), stalled(seen)] as const;
+  const conditions = [...judged, ...goalOf(seen, judged[0], counts)];
   const status: NCAppSetStatus = {
     observedGeneration: set.metadata.generation ?? 0,
     ...counts,
+    // As Deployments have them, for programs that know those.
+    replicas: counts.current,
+    readyReplicas: counts.ready,
+    updatedReplicas: counts.updated,
+    availableReplicas: counts.available,
     currentRevision: current.metadata.name,
     updateRevision: update.metadata.name,
     stableRevision: stable?.metadata.name ?? "",
     stoppedRollout: stop,
     selector: selectorText(set.spec.selector),
     ...(collisionCount > 0 ? { collisionCount } : {}),
-    conditions: conditions.map((condition) =>
-      withTransitionTime(condition, before.conditions, isoSeconds(now))
-    ),
+    conditions: conditions.map((condition) => dated(condition, set, now)),
   };
   return { status, events: eventsOf(seen, before, status) };
 }
@@ -55,7 +59,7 @@ export function invalidStatus(set: AppSet, problem: string, now: number): Descri
   const conditions = [
     { type: "Progressing", status: "False", reason: "InvalidSpec", message: problem } as const,
     { type: "Stalled", status: "True", reason: "InvalidSpec", message: problem } as const,
-  ].map((condition) => withTransitionTime(condition, before.conditions, isoSeconds(now)));
+  ].map((condition) => dated(condition, set, now));
   const status = {
     ...before,
     observedGeneration: set.metadata.generation ?? 0,
@@ -63,6 +67,29 @@ export function invalidStatus(set: AppSet, problem: string, now: number): Descri
   };
   const isNew = messageOf(before, "Stalled") !== problem;
   return { status, events: isNew ? [{ type: "Warning", reason: "InvalidSpec", message: problem }] : [] };
+}
+
+/** Adds the generation that the condition describes, and the time of its last change. */
+export function dated(
+  condition: Condition,
+  { metadata: { generation = 0 }, status }: AppSet,
+  now: number,
+): Condition {
+  const observed = { ...condition, observedGeneration: generation };
+  return withTransitionTime(observed, status?.conditions, isoSeconds(now));
+}
+
+/**
+ * The conditions by which Flux, Helm and Argo CD judge the set (kstatus); `Stalled` is the third of them. An update that waits for
+ * someone is under way, as that of a paused Deployment; one that waits for deletions or stops at its partition is done, as that of a
+ * StatefulSet.
+ */
+function goalOf({ stop }: Seen, { reason, message }: Condition, { available, desired }: Counts): Condition[] {
+  const isReached = !stop && available >= desired &&
+    ["RolloutComplete", "PartitionReached", "WaitingForDeletion"].includes(reason ?? "");
+  const ready: Condition = { type: "Ready", status: isReached ? "True" : "False", reason, message };
+  const isUnderWay = !isReached && !stop;
+  return isUnderWay ? [ready, { type: "Reconciling", status: "True", reason, message }] : [ready];
 }
 
 function countApps({ found: { slots, desired }, isUpdated }: Seen) {
@@ -122,7 +149,9 @@ function progressing({ set, found, rollout, stop, back, update }: Seen, counts: 
       );
     }
   }
-  return condition("True", "RolloutInProgress", progress);
+  const budgets = rollout.waitsForBudgets.join(", ");
+  const wait = budgets ? `; waits for the PodDisruptionBudget ${budgets}` : "";
+  return condition("True", "RolloutInProgress", progress + wait);
 }
 
 function available(
@@ -194,7 +223,7 @@ function describeFailed({ found: { slots }, set, isUpdated }: Seen, lines: numbe
 }
 
 /** Returns a selector as users type it after -l. */
-function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+export function selectorText({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
   const words = { In: "in", NotIn: "notin" } as const;
   return [
     ...Object.entries(matchLabels).map(([key, value]) => `${key}=${value}`),
@@ -212,6 +241,6 @@ function messageOf({ conditions }: NCAppSetStatus, type: string): string | undef
   return conditions?.find((condition) => condition.type === type)?.message;
 }
 
-function someOf(names: readonly string[]): string {
+export function someOf(names: readonly string[]): string {
   return names.length > 5 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more` : names.join(", ");
 }

@@ -115,10 +115,10 @@ export function createCgroupConfinement(
     leafOf: runDir,
     ensureCaps,
     processes,
-    async terminate(run) {
+    async signal(run, name) {
       const strays = await putBack(run);
-      await cgroups.signalAll(runDir(run), "SIGTERM");
-      await signalStrays(strays, "SIGTERM");
+      await cgroups.signalAll(runDir(run), name);
+      await signalStrays(strays, name);
     },
     async kill(run) {
       const strays = await putBack(run);

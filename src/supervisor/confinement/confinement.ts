@@ -67,7 +67,7 @@ export function createNodeConfinement(
     ...current,
     ensureCaps: (run, caps) => holderOf(run).ensureCaps(run, caps),
     processes: (run) => holderOf(run).processes(run),
-    terminate: (run) => holderOf(run).terminate(run),
+    signal: (run, name) => holderOf(run).signal(run, name),
     kill: (run) => holderOf(run).kill(run),
     thaw: (run) => holderOf(run).thaw(run),
     onEmpty: (run, callback) => holderOf(run).onEmpty(run, callback),

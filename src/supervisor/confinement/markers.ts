@@ -53,7 +53,7 @@ export function createMarkerConfinement(
     leafOf: () => "",
     ensureCaps: async () => ({ ...unlimited, message: `${why}; ${mayLoseProcesses}` }),
     processes: async (run) => (await findAny(run)).map(({ pid }) => pid),
-    terminate: (run) => signalAll(run, "SIGTERM"),
+    signal: signalAll,
     kill: (run) => signalAll(run, "SIGKILL"),
     thaw: async () => {},
     onEmpty: (run, callback) => pollUntilEmpty(() => findAny(run), callback),

@@ -44,8 +44,8 @@ export interface Confinement {
   ensureCaps(run: RunRef, caps: Caps): Promise<CapsState>;
   /** Living processes of a run; empty only if none is known anywhere. Without cgroups the list may be incomplete. */
   processes(run: RunRef): Promise<number[]>;
-  /** SIGTERM to every process of the run. */
-  terminate(run: RunRef): Promise<void>;
+  /** Sends a signal to every process of the run. */
+  signal(run: RunRef, name: NodeJS.Signals): Promise<void>;
   /** Kills every process of the run at once, including forks in flight. */
   kill(run: RunRef): Promise<void>;
   /** Undoes a freeze that a crash left behind. */

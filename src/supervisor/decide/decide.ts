@@ -2,7 +2,7 @@
  * Decides what an app needs next: a table with one pure function per phase, from what is known to the next record and its effects.
  *
  * transitions.ts has the steps that the table is made of: what follows a start, a stop and an exit, which includes the restart
- * policy and the backoff. exit.ts only describes how a run ended. due-runs.ts decides about schedules.
+ * policy. exit.ts only describes how a run ended. retry.ts knows when to try again. due-runs.ts decides about schedules.
  *
  * Invariants:
  * - A decision's record is on disk before its effects are performed; performing an effect twice does no harm.
@@ -11,10 +11,13 @@
  */
 import { annotations } from "../../api/names.ts";
 import { reportInvalid } from "./merge-desired.ts";
-import { describeExit, outOfMemory, wasKilled, withLastExit } from "./exit.ts";
+import { describeExit, outOfMemory, restartsAfter, wasKilled, withLastExit } from "./exit.ts";
 import { countKills, ownKills, withPolicyCounted } from "./oom-kills.ts";
 import { stoppedMessage } from "./orders.ts";
 import { runsOf } from "../run-ref.ts";
+import { deadlineOf, overdueRun, stopOverdueRun } from "./deadline.ts";
+import { becomeGood, goodTime, progressDeadline, rollBackLate, withTrial } from "./rollback.ts";
+import { mustWait, noWait, waitUntil } from "./retry.ts";
 import { runHash } from "./run-hash.ts";
 import {
   decideConcurrentRun,
@@ -28,6 +31,7 @@ import {
 } from "./due-runs.ts";
 import type { Decision, Situation } from "./situation.ts";
 import { withSurvivors } from "./status-pid.ts";
+import { signalTime, withStopFileEnd } from "./stop-times.ts";
 import {
   beginStop,
   decision,
@@ -35,7 +39,6 @@ import {
   finish,
   forget,
   isOver,
-  mustWait,
   needsCopier,
   requireRun,
   rest,
@@ -58,6 +61,7 @@ import type {
 } from "../types.ts";
 
 export {
+  editEvent,
   heldRecord,
   invalidEditMessage,
   mergeDesired,
@@ -65,12 +69,17 @@ export {
   newRecord,
   type RunProbeState,
 } from "./merge-desired.ts";
-export { mergeOrder, type Order, refuseOrder } from "./orders.ts";
+export { mergeOrder, mergeUndoRequest, type Order, refuseOrder } from "./orders.ts";
 export { totalKills } from "./oom-kills.ts";
+export { keepRuns } from "./recent-runs.ts";
+export { hasVisibleCause, retryFailedStart, retryMessage } from "./retry.ts";
+export { isReady, progressDeadline, restartTrial } from "./rollback.ts";
 export { runHash } from "./run-hash.ts";
 export { isOver, needsCopier } from "./transitions.ts";
 export type { Situation } from "./situation.ts";
 export { statusPid } from "./status-pid.ts";
+export { signalOf, stopFileMs } from "./stop-times.ts";
+export { revisionOf, revisionsOf, scriptsOf, updateOf, versionName, wantedApp } from "./versions.ts";
 
 const claimMs = 10 * secondMs;
 const noShellFile = "spec.shellFile is empty: there is nothing to run yet";
@@ -78,11 +87,13 @@ const noShellFile = "spec.shellFile is empty: there is nothing to run yet";
 export function decide(record: AppRecord, situation: Situation): Decision {
   if (record.hold !== undefined) return unchanged(record);
   const counted = withPolicyCounted(record, situation.view);
-  const reported = reportInvalid(withSurvivors(counted, situation));
+  const reported = reportInvalid(withTrial(withSurvivors(counted, situation), situation));
   const finished = finishOthers(reported.record, situation);
-  const next = table[record.phase](finished.record, situation);
+  const next = rollBackLate(finished.record, situation) ?? table[record.phase](finished.record, situation);
+  const wakeAt = earliest(next.wakeAt, progressDeadline(next.record));
   return {
     ...next,
+    ...(wakeAt === undefined ? {} : { wakeAt }),
     effects: [...finished.effects, ...next.effects, ...copyLogs(record, next.record, situation)],
     events: [...reported.events, ...finished.events, ...next.events],
   };
@@ -129,8 +140,8 @@ function decidePending(record: AppRecord, situation: Situation): Decision {
   if (forbidden) return forbidden;
   if (record.app.spec.schedule) return decideScheduled(record, situation);
   const isSame = record.lastHash === runHash(record.app);
-  if (isSame && mustWait(record, situation.now)) return { ...unchanged(record), wakeAt: record.retryAt };
-  return start(record, situation);
+  const wakeAt = isSame ? waitUntil(record, situation) : undefined;
+  return wakeAt === undefined ? start(record, situation) : { ...unchanged(record), wakeAt };
 }
 
 function decideStarting(record: AppRecord, situation: Situation): Decision {
@@ -166,12 +177,19 @@ function decideRunning(record: AppRecord, situation: Situation): Decision {
   if (isOver(view)) return finish(withInterruptedRunDue(record, run), run, view, situation);
   const reason = reasonToStop(record, run, view, situation);
   if (reason) return beginStop(record, run, reason, situation);
+  const overdue = overdueRun(record, situation.now);
+  if (overdue) return stopOverdueRun(record, overdue, situation);
   const refreshed = refreshSchedule(record, situation);
   if (refreshed !== record) return decision(refreshed, []);
+  const goodAt = goodTime(record, situation.now);
+  if (goodAt !== undefined && situation.now >= goodAt) {
+    return { effects: [], ...becomeGood(record, situation.now) };
+  }
   // Under Allow, the start of a concurrent run may have failed.
   const waits = mustWait(record, situation.now);
   if (isRunDue(record, situation) && !waits) return decideConcurrentRun(record, run, situation);
-  const wakeAt = waits ? record.retryAt : record.scheduled?.nextRun;
+  const due = waits ? record.retryAt : record.scheduled?.nextRun;
+  const wakeAt = earliest(due, goodAt, ...runsOf(record).map((run) => deadlineOf(record, run)));
   // If the script is gone, its launcher is about to write the exit status.
   const isEnding = view.processes.length === 0;
   return {
@@ -192,11 +210,17 @@ function decideStopping(record: AppRecord, situation: Situation): Decision {
   if (situation.now >= deadline || situation.now < since) {
     return { ...decision(record, each("kill")), wakeAt: situation.now + secondMs };
   }
-  if (situation.terminated) {
-    return { ...unchanged(record), wakeAt: Math.min(deadline, situation.now + secondMs) };
+  if (situation.stopFileEnd && run.stop) {
+    const next = withStopFileEnd(record, run.stop, situation.stopFileEnd, situation.now);
+    return { ...decision(next.record, [], next.events), wakeAt: situation.now };
   }
-  const stopFile: Effect[] = record.app.spec.stopFile ? [{ kind: "stopFile", run }] : [];
-  return { ...decision(record, [...stopFile, ...each("terminate")]), wakeAt: deadline };
+  const signalAt = run.stop ? signalTime(record.app, run.stop) : since;
+  const waitUntil = situation.terminated ? deadline : signalAt;
+  if (waitUntil === undefined) return { ...decision(record, [{ kind: "stopFile", run }]), wakeAt: deadline };
+  if (situation.now < waitUntil) {
+    return { ...unchanged(record), wakeAt: Math.min(waitUntil, situation.now + secondMs) };
+  }
+  return { ...decision(record, each("terminate")), wakeAt: deadline };
 }
 
 function decideBackOff(record: AppRecord, situation: Situation): Decision {
@@ -204,9 +228,10 @@ function decideBackOff(record: AppRecord, situation: Situation): Decision {
   if (situation.halted) return unchanged(record);
   const forbidden = forbidStart(record);
   if (forbidden) return forbidden;
-  if (runHash(record.app) !== record.lastHash) return start({ ...record, failures: 0 }, situation);
+  if (runHash(record.app) !== record.lastHash) return start({ ...record, ...noWait }, situation);
   if (isRunDue(record, situation)) return decideScheduled({ ...record, retryAt: undefined }, situation);
-  if (mustWait(record, situation.now)) return { ...unchanged(record), wakeAt: record.retryAt };
+  const wakeAt = waitUntil(record, situation);
+  if (wakeAt !== undefined) return { ...unchanged(record), wakeAt };
   return start({ ...record, restarts: record.restarts + 1 }, situation);
 }
 
@@ -216,12 +241,10 @@ function decideTerminal(record: AppRecord, situation: Situation): Decision {
   if (record.stoppedAt !== undefined) return restStopped(record);
   if (record.invalid) return unchanged(record);
   if (record.app.spec.schedule) return decideScheduled(record, situation);
-  if (runHash(record.app) === record.lastHash) return unchanged(record);
-  // The spec runs something else now: decidePending takes over.
-  return decision(
-    { ...record, phase: "Pending", reason: "", message: "", failures: 0, retryAt: undefined },
-    [],
-  );
+  const mayRestart = record.lastExit !== undefined && restartsAfter(record.app, record.lastExit);
+  if (runHash(record.app) === record.lastHash && !mayRestart) return unchanged(record);
+  // The spec runs something else now, or its restart policy is another one: decidePending takes over.
+  return decision({ ...record, phase: "Pending", reason: "", message: "", ...noWait }, []);
 }
 
 /** Why the spec or the operator forbids a start; undefined if they do not. */
@@ -276,6 +299,11 @@ function copyLogs(before: AppRecord, after: AppRecord, { view, others: views = [
   return runsOf(after).filter(({ id }) => ids.includes(id)).map((run) => ({ kind: "copyLog", run }));
 }
 
+function earliest(...times: (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length > 0 ? Math.min(...known) : undefined;
+}
+
 function reasonToStop(
   record: AppRecord,
   run: Run,
@@ -286,8 +314,12 @@ function reasonToStop(
   if (record.stoppedAt !== undefined) return { reason: "StoppedByOperator", message: "" };
   if (record.app.spec.suspend) return { reason: "Suspended", message: "" };
   if (halted) return { reason: halted, message: "" };
+  const isOther = runHash(record.app) !== run.hash;
+  if ((isOther || run.restart) && (record.refused?.at ?? 0) > run.createdAt) {
+    return { reason: "RolledBack", message: record.refused?.message.split("\n", 1)[0] ?? "" };
+  }
   if (run.restart) return { reason: "Restarted", message: "" };
-  if (runHash(record.app) !== run.hash) {
+  if (isOther) {
     return { reason: isRestartRequested(record.app, run) ? "Restarted" : "Updated", message: "" };
   }
   if (view.exit && view.exit.code !== 0) {

@@ -9,9 +9,10 @@
  * - Suspending an app or changing its schedule cancels runs that are due.
  */
 import { isoSeconds } from "../../lib/time.ts";
+import { noWait, waitUntil } from "./retry.ts";
 import { runHash } from "./run-hash.ts";
 import type { Decision, Situation } from "./situation.ts";
-import { beginStop, decision, mustWait, rest, secondMs, start, unchanged } from "./transitions.ts";
+import { beginStop, decision, rest, secondMs, start, unchanged } from "./transitions.ts";
 import type { AppEvent, AppRecord, Run, RunnableApp } from "../types.ts";
 
 const lateMs = 60 * secondMs;
@@ -23,7 +24,8 @@ export function decideScheduled(record: AppRecord, situation: Situation): Decisi
   const due = refreshed.scheduled?.nextRun;
   if (due !== undefined && now >= due) {
     const isSame = record.lastHash === runHash(record.app);
-    if (isSame && mustWait(record, now)) return { ...unchanged(record), wakeAt: record.retryAt };
+    const wakeAt = isSame ? waitUntil(record, situation) : undefined;
+    if (wakeAt !== undefined) return { ...unchanged(record), wakeAt };
     // For a retry, an earlier event has reported what went wrong.
     const isFirstTry = record.retryAt === undefined && due !== record.scheduled?.lastRun;
     return startDueRun(record, situation, isFirstTry && now - due >= lateMs ? [missedRun(due)] : []);
@@ -55,7 +57,8 @@ export function withDueTimeKept(record: AppRecord, run: Run): AppRecord {
 /** The record of a run that was stopped before its end for an update, a restart or an eviction: its time is due again. */
 export function withInterruptedRunDue(record: AppRecord, { stop, restart }: Run): AppRecord {
   const { scheduled } = record;
-  const wasInterrupted = restart || stop && ["Updated", "Restarted", "Evicted"].includes(stop.reason);
+  const wasInterrupted = restart ||
+    stop && ["Updated", "Restarted", "RolledBack", "Evicted"].includes(stop.reason);
   if (!wasInterrupted || scheduled?.lastRun === undefined) return record;
   return { ...record, scheduled: { ...scheduled, nextRun: scheduled.lastRun } };
 }
@@ -110,10 +113,9 @@ export function withoutSchedule(record: AppRecord): AppRecord {
   return record.scheduled ? { ...record, scheduled: undefined } : record;
 }
 
-/** Starts a due run. Failed starts count per time of the schedule: each time begins with no failures. */
+/** Starts a due run. Each time of the schedule begins with no failures. */
 function startDueRun(record: AppRecord, situation: Situation, events: AppEvent[] = []): Decision {
-  const failures = record.retryAt === undefined ? 0 : record.failures;
-  return start({ ...record, failures }, situation, events);
+  return start(record.retryAt === undefined ? { ...record, ...noWait } : record, situation, events);
 }
 
 function missedRun(due: number): AppEvent {

@@ -6,9 +6,11 @@ import type { RunnableApp } from "../types.ts";
 
 /** A short digest of what runs; limits, probes, policies and schedules are not part of it, since they change live. */
 export const runHash: (app: RunnableApp) => string = memoize((app) => {
-  const { shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup } = app.spec;
+  const { shellFile, shellFileSHA256, args, env, envFile, workingDir, runAsUser, runAsGroup } = app.spec;
   const restartedAt = app.metadata.annotations?.[annotations.restartedAt];
   const what = [shellFile, shellFileSHA256, args, env, workingDir, runAsUser, runAsGroup, restartedAt];
+  // Apps without one keep the digest that an earlier agent gave their runs.
+  if (envFile) what.push(envFile);
   return createHash("sha256").update(JSON.stringify(what.map(orNull))).digest("hex").slice(0, 16);
 });
 

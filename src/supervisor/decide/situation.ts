@@ -1,4 +1,12 @@
-import type { AppEvent, AppRecord, Effect, HaltReason, RunView, StartProblem } from "../types.ts";
+import type {
+  AppEvent,
+  AppRecord,
+  Effect,
+  HaltReason,
+  RunView,
+  StartProblem,
+  StopFileEnd,
+} from "../types.ts";
 
 /** What a decision is based on, in addition to the record. */
 export interface Situation {
@@ -22,7 +30,13 @@ export interface Situation {
   logTail?: string;
   /** Why the start that was just tried failed. */
   problem?: StartProblem;
-  /** This agent has sent SIGTERM. After a crash the next agent sends it again: better twice than never. */
+  /** What kept the app from starting is seen to be gone. */
+  causeGone?: boolean;
+  /** The digest of the script that the source wants now, for an app without a run whose version is refused. */
+  wantedScript?: string;
+  /** The stop file of the record's run has just ended. */
+  stopFileEnd?: StopFileEnd;
+  /** This agent has sent the stop signal. After a crash the next agent sends it again: better twice than never. */
   terminated?: boolean;
   /** The agent ends and stops its apps for this reason: runs end, none starts. */
   halted?: HaltReason;

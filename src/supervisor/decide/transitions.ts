@@ -1,8 +1,10 @@
 /** The steps that the table of phases is made of: each a pure function from a record to the next one with its effects. */
-import { describeExit, type EndedRecord, endOf, isSuccess, withLastExit } from "./exit.ts";
+import { describeExit, type EndedRecord, endOf, isSuccess, restartsAfter, withLastExit } from "./exit.ts";
 import type { Reason } from "../../api/reasons.ts";
 import { showURL } from "../../api/shown-spec.ts";
 import { countKills, ownKills } from "./oom-kills.ts";
+import { judgeEnd } from "./rollback.ts";
+import { afterFailedStart, backoffMs, countFailures, longestBackoffMs, noWait } from "./retry.ts";
 import { runHash } from "./run-hash.ts";
 import type { Decision, Situation } from "./situation.ts";
 import type {
@@ -20,7 +22,6 @@ import type {
 } from "../types.ts";
 
 export const secondMs = 1000;
-const healthyAfterMs = 600 * secondMs;
 
 export function start(
   record: AppRecord,
@@ -54,6 +55,7 @@ export function started(
     phase: "Running",
     reason: "Running",
     message: "",
+    failedStarts: undefined,
     run: { ...run, startedAt: at, main, ...(launcher ? { launcher } : {}) },
   };
   return decision(next, [], [{
@@ -63,28 +65,24 @@ export function started(
   }]);
 }
 
-/** The script of the run could not be started; it is retried after a backoff. */
+/** The script of the run could not be started; it is retried soon. */
 export function startFailed(
   record: AppRecord,
   run: Run,
   problem: StartProblem,
-  { now, nextRun = () => undefined }: Situation,
+  situation: Situation,
 ): Decision {
-  const failures = record.failures + 1;
-  // The next time of the schedule ends the wait, however long the backoff is.
-  const retryAt = Math.min(now + backoffMs(record.app, failures), nextRun(now) ?? Infinity);
   const next: AppRecord = {
     ...record,
     phase: "Pending",
     ...problem,
-    failures,
-    retryAt,
+    ...afterFailedStart(record, run.hash, situation),
     lastHash: run.hash,
   };
   return decision(withoutRun(next), [{ kind: "cleanUp", run }], [{ type: "Warning", ...problem }]);
 }
 
-/** Begins to stop the run, and the other runs with it unless the reason is this run's own failure. */
+/** Begins to stop the run, and the other runs with it unless the reason is one of this run alone. */
 export function beginStop(
   record: AppRecord,
   run: Run,
@@ -93,13 +91,11 @@ export function beginStop(
 ): Decision {
   const grace = record.app.spec.terminationGracePeriodSeconds;
   const stop = { reason, message, since: now, deadline: now + grace * secondMs };
-  const others = reason === "ScriptFailed"
+  const others = reason === "ScriptFailed" || reason === "DeadlineExceeded"
     ? record.others
     : record.others?.map((other) => ({ ...other, stop }));
   const next: AppRecord = { ...record, phase: "Stopping", reason, message, run: { ...run, stop }, others };
-  const type = reason === "ProbeFailed" || reason === "ScriptFailed" || reason === "Evicted"
-    ? "Warning"
-    : "Normal";
+  const type = failures.includes(reason) || reason === "Evicted" ? "Warning" : "Normal";
   const event: AppEvent = {
     type,
     reason: "Stopping",
@@ -108,6 +104,9 @@ export function beginStop(
   return { ...decision(next, [], [event]), wakeAt: now };
 }
 
+/** Stops because a run failed, not because someone wanted its end. */
+const failures: readonly StopReason[] = ["ProbeFailed", "ScriptFailed", "DeadlineExceeded"];
+
 const stopReasonText: Record<StopReason, string> = {
   Deleted: "the app was deleted, unbound or moved to another node",
   Suspended: "spec.suspend is true",
@@ -115,7 +114,9 @@ const stopReasonText: Record<StopReason, string> = {
   Updated: "the spec changed what runs",
   Restarted: "a restart was requested",
   Replaced: "the next run is due",
+  RolledBack: "an earlier version comes back",
   ProbeFailed: "a probe failed",
+  DeadlineExceeded: "the run took too long",
   ScriptFailed: "the script failed",
   Evicted: "the node is short of memory",
   AgentStopped: "the agent stops its apps on exit",
@@ -129,35 +130,38 @@ export function finish(record: AppRecord, run: Run, view: RunView, situation: Si
   const events: AppEvent[] = [exitEvent(ended.lastExit)];
   // One of the other runs becomes the app's run, and the next step decides about it: a withdrawal, for one, has to stop it.
   if (record.others) return decision(withoutRun(ended), effects, events);
-  const next = wasStoppedOnPurpose(record, run) ? pendingAfterStop(ended) : afterExit(ended, run, situation);
+  if (wasStoppedOnPurpose(record, run)) return decision(pendingAfterStop(ended), effects, events);
+  const judged = judgeEnd(ended, run, exitSummary(ended.lastExit), situation);
+  const all = [...events, ...judged?.events ?? []];
+  if (judged?.record.refused) return decision(judged.record, effects, all);
+  const next = afterExit({ ...judged?.record ?? ended, lastExit: ended.lastExit }, run, situation);
   return {
-    ...decision(next, effects, events),
+    ...decision(next, effects, all),
     ...(next.phase === "BackOff" ? { wakeAt: next.retryAt } : {}),
   };
 }
 
-/** The record without the run, with how it ended. Failures in a row count again from one after ten healthy minutes. */
+/** The record without the run, with how it ended. */
 function withExit(record: AppRecord, run: Run, view: RunView, { now, logTail = "" }: Situation): EndedRecord {
   const kills = ownKills(record, run, view);
   const lastExit = describeExit(run, view, { app: record.app, now, kills, tail: logTail });
-  const ranMs = endOf(run, view, now) - (run.startedAt ?? run.createdAt);
-  const failures = ranMs >= healthyAfterMs ? 1 : record.failures + 1;
+  const ranMs = endOf(view, now) - (run.startedAt ?? run.createdAt);
   return {
     ...withLastExit(countKills(record, view), lastExit),
     run: undefined,
     lastHash: run.hash,
-    failures: lastExit.reason === "NodeRebooted" ? 0 : failures,
+    failures: lastExit.reason === "NodeRebooted" ? 0 : countFailures(record, ranMs),
   };
 }
 
 /** Reports whether the user, the source or the agent asked for the end; not a failure, an eviction or a shutdown of the node. */
 function wasStoppedOnPurpose({ withdrawn }: AppRecord, { stop, restart }: Run): boolean {
-  const unwanted: StopReason[] = ["ProbeFailed", "ScriptFailed", "Evicted", "NodeShutdown"];
+  const unwanted: StopReason[] = [...failures, "Evicted", "NodeShutdown"];
   return withdrawn === true || restart === true || (stop !== undefined && !unwanted.includes(stop.reason));
 }
 
 function pendingAfterStop(ended: EndedRecord): AppRecord {
-  return { ...ended, phase: "Pending", reason: "Stopped", message: "", failures: 0, retryAt: undefined };
+  return { ...ended, phase: "Pending", reason: "Stopped", message: "", ...noWait };
 }
 
 /** What the restart policy and the schedule do with a run that ended by itself, by a failed probe, an eviction or with its node. */
@@ -167,18 +171,19 @@ function afterExit(ended: EndedRecord, run: Run, { now }: Situation): AppRecord 
   const wasEvicted = run.stop?.reason === "Evicted";
   // A node that is short of memory does not recover in seconds.
   const waitMs = wasEvicted ? longestBackoffMs(app) : backoffMs(app, ended.failures);
-  const retryAt = now + waitMs;
-  const message = `${exitSummary(lastExit)}; restarting in ${Math.round(waitMs / secondMs)} s`;
+  const retryAt = waitMs === 0 ? undefined : now + waitMs;
+  const message = exitSummary(lastExit);
   if (schedule && wasEvicted) {
     return { ...ended, phase: "Pending", reason: "Evicted", message, failures: 0, retryAt };
   }
-  if (schedule && (restartPolicy !== "OnFailure" || isSuccess(lastExit))) {
+  const restarts = restartsAfter(app, lastExit);
+  if (schedule && !(restarts && restartPolicy === "OnFailure")) {
     // A run that is still due need not wait any longer: no other run lives.
-    return { ...ended, phase: "Pending", reason: "", message: "", failures: 0, retryAt: undefined };
+    return { ...ended, phase: "Pending", reason: "", message: "", ...noWait };
   }
-  if (restartPolicy === "Never" || (restartPolicy === "OnFailure" && isSuccess(lastExit))) {
+  if (!restarts) {
     const phase = isSuccess(lastExit) ? "Succeeded" : "Failed";
-    return { ...ended, phase, reason: lastExit.reason, message: exitSummary(lastExit) };
+    return { ...ended, phase, reason: lastExit.reason, message };
   }
   return { ...ended, phase: "BackOff", reason: lastExit.reason, message, retryAt };
 }
@@ -188,30 +193,13 @@ export function exitEvent(exit: LastExit): AppEvent {
   const reason = exit.reason === "OOMKilled" || exit.reason === "Completed" || exit.reason === "Stopped"
     ? exit.reason
     : "Exited";
-  return { type: isExpected ? "Normal" : "Warning", reason, message: exitSummary(exit) };
+  return { type: isExpected ? "Normal" : "Warning", reason, message: exitSummary(exit), exit };
 }
 
 function exitSummary(exit: LastExit): string {
   if (exit.code === undefined) return `Ended with unknown status (${exit.reason})`;
   const signal = exit.signal ? ` (${exit.signal})` : "";
   return `Ended with status ${exit.code}${signal}: ${exit.reason}`;
-}
-
-/** Reports whether it is too early for a retry. A time beyond the longest backoff comes from a clock set back, and is ignored. */
-export function mustWait({ app, retryAt }: AppRecord, now: number): boolean {
-  return retryAt !== undefined && now < retryAt && retryAt - now <= longestBackoffMs(app);
-}
-
-/** The wait before the next try: zero without a failure, then the base, doubled for every failure in a row, up to the maximum. */
-export function backoffMs(app: RunnableApp, failures: number): number {
-  if (failures === 0) return 0;
-  const doubled = app.spec.backoffSeconds * 2 ** Math.min(failures - 1, 30) * secondMs;
-  // At least a second: a missing script would be retried without a pause.
-  return Math.max(secondMs, Math.min(longestBackoffMs(app), doubled));
-}
-
-function longestBackoffMs({ spec }: RunnableApp): number {
-  return Math.max(1, spec.backoffSeconds, spec.maxBackoffSeconds) * secondMs;
 }
 
 /** Reports whether no process of the run lives and its exit status is final. */

@@ -28,8 +28,9 @@ import type {
 } from "./types.ts";
 import { Zygote } from "./zygote.ts";
 
-export { hasHelper } from "./helper.ts";
+export { hasHelper, installHelper } from "./helper.ts";
 export { userField } from "./request.ts";
+export { Zygote } from "./zygote.ts";
 export type {
   EnterOptions,
   Entrance,
@@ -77,7 +78,9 @@ export function entranceOf(path: string): Entrance {
     enterCommand({ leaf, environment, workingDir, user }, command, options = {}) {
       const session = options.onTerminal ? "same-session" : "new-session";
       const { log = "", output: { pipe = "", source = "" } = {} } = options;
-      return [path, "enter", session, leaf, log, pipe, source, environment, workingDir, user, ...command];
+      const report = options.reports ? "3" : "";
+      const place = [leaf, log, pipe, source, environment, workingDir, user];
+      return [path, "enter", session, report, ...place, ...command];
     },
   };
 }

@@ -28,7 +28,6 @@ export interface LookerOptions {
   /** The command line of `launcher look`, without the user. */
   command: () => string[];
   timeoutMs?: number;
-  slowMs?: number;
   idleMs?: number;
 }
 
@@ -48,8 +47,11 @@ interface Eye {
   onAnswer?: (answer: Look | undefined) => void;
 }
 
+/** After this time, a look no longer keeps others waiting. */
+const slowMs = 50;
+
 export function createLooker(
-  { command, timeoutMs = fileTimeoutMs, slowMs = 50, idleMs = 10_000 }: LookerOptions,
+  { command, timeoutMs = fileTimeoutMs, idleMs = 10_000 }: LookerOptions,
 ): Looker {
   const queue: Request[] = [];
   /** By user and path: what did not answer the last time, and whether the process of that look still exists. */

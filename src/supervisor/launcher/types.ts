@@ -37,6 +37,8 @@ export interface EnterOptions {
   output?: PipeRef;
   /** The command has a terminal, and with it a session: it gets no new one. */
   onTerminal?: boolean;
+  /** Descriptor 3 gets the reason if the command cannot be executed. */
+  reports?: boolean;
 }
 
 /** What a copier needs to know. */

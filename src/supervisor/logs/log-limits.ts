@@ -7,7 +7,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { quote } from "../../api/field-error.ts";
-import { annotations, keyOf } from "../../api/names.ts";
+import { annotations, keyOf, usualLog } from "../../api/names.ts";
 import { inQueue } from "../../lib/deadlines/deadlines.ts";
 import { readIfExists, writeFileAtomic } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -20,9 +20,6 @@ export interface LogLimits {
   /** The most parts. */
   maxFiles: number;
 }
-
-/** What launchers assume without a file; launcher/launcher.c and the flags in cli/config/agent-flags.ts have the same. */
-export const usualLimits: LogLimits = { maxBytes: 10 * 2 ** 20, maxFiles: 5 };
 
 const units: Record<string, number> = {
   "": 1,
@@ -66,6 +63,9 @@ export function parseCount(text: string): number {
   }
   return Number(text);
 }
+
+/** What launchers assume without a file. */
+const usualLimits = { maxBytes: parseBytes(usualLog.maxSize), maxFiles: parseCount(usualLog.maxFiles) };
 
 /** The files that tell launchers the limits of their logs. */
 export class LimitFiles {

@@ -21,6 +21,8 @@ export interface LogStream {
   samplesOf(piece: LogPiece): Promise<Sample[]>;
   /** Returns where the first bytes are that may have been written at this time or later; the end if there are none. */
   since(time: number): Promise<Pick<Sample, "position" | "isStart">>;
+  /** Returns where the last run started to write, if that is after this position: the search goes no further. */
+  lastRun(after: number): Promise<number | undefined>;
   /** Returns where the run before the last one wrote; undefined if nothing of it is left. */
   previousRun(): Promise<{ start: number; end: number } | undefined>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -147,6 +149,12 @@ export async function openLogStream(
         since = { position: part.start, isStart: first?.isStart === true && first.position === part.start };
       }
       return since;
+    },
+    async lastRun(after) {
+      for await (const { isStart, position } of samples(...(await parts()).toReversed())) {
+        if (position <= after) return undefined;
+        if (isStart) return position;
+      }
     },
     async previousRun() {
       const all = await parts();

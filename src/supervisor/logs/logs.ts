@@ -6,6 +6,7 @@
  * log-limits.ts tells launchers the limits.
  */
 export { LimitFiles, type LogLimits, parseBytes, parseCount } from "./log-limits.ts";
+export { listParts } from "./log-parts.ts";
 export { hasPreviousRun, readLog, type ReadLogOptions, readTail } from "./read-log.ts";
 
 /** The most lines that a reader may ask for, counted from the end. */

@@ -63,15 +63,24 @@ export async function hasPreviousRun(logFolder: string): Promise<boolean> {
   return await log?.previousRun() !== undefined;
 }
 
-/** Returns the last lines as text, for a status. A last line longer than `maxBytes` is cut at its start. */
-export async function readTail(logFolder: string, { tailLines = 10, maxBytes = 2048 } = {}): Promise<string> {
+/**
+ * Returns the last lines as text, for a status; with `lastRun` only those of the last run. A last line longer than `maxBytes` is cut at
+ * its start.
+ */
+export async function readTail(
+  logFolder: string,
+  { tailLines = 10, maxBytes = 2048, lastRun = false } = {},
+): Promise<string> {
   await using log = await openLogStream(logFolder);
   const bounds = await log?.bounds();
   if (!log || !bounds) return "";
   const { start, end } = bounds;
-  const first = Math.max(start, end - maxBytes);
+  const furthest = Math.max(start, end - maxBytes);
+  const runStart = lastRun ? await log.lastRun(furthest) : undefined;
+  const first = runStart ?? furthest;
   const found = await lastLines(log, first, end, tailLines);
-  const from = found > first ? found : await firstLine(log, first, end);
+  // A run starts with a line of its own.
+  const from = found > first || runStart !== undefined ? found : await firstLine(log, first, end);
   return Buffer.from(await readRange(log, from, end)).toString("utf8").replace(/\r?\n$/, "");
 }
 

@@ -8,11 +8,12 @@ import type { ProbeResult } from "./probe-result.ts";
 import { resolveTarget } from "./probe-target.ts";
 import { probeTcp } from "./tcp-probe.ts";
 
-/** What a probe needs to know about the app: its ports by name, and the folder of its run; and what enters it. */
+/** What a probe needs to know about the app: its ports by name, the folder of its run and its main process; and what enters it. */
 export interface ProbedApp {
   ports: DefaultedSpec["ports"];
   runFolder: string;
   launcher: Entrance;
+  pid?: number;
 }
 
 type Perform<M extends Mechanism> = (
@@ -22,7 +23,7 @@ type Perform<M extends Mechanism> = (
 ) => Promise<ProbeResult>;
 
 /** The compiler rejects a mechanism of the schema that is missing here. */
-export const performers: { readonly [M in Mechanism]: Perform<M> } = {
+const performers: { readonly [M in Mechanism]: Perform<M> } = {
   exec: ({ command }, app, timeoutMs) => probeExec(command, app, timeoutMs),
   httpGet: async (action, { ports }, timeoutMs) => {
     const target = resolveTarget(action, ports);

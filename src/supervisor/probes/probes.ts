@@ -5,6 +5,7 @@
  * list of mechanisms is `probeActions` in api/schema/probe.ts).
  */
 import { type Layout, runFolder } from "../layout.ts";
+import { statusPid } from "../decide/decide.ts";
 import type { Entrance } from "../launcher/launcher.ts";
 import { performProbe } from "./perform-probe.ts";
 import { createProber, hasProbes } from "./prober.ts";
@@ -17,8 +18,11 @@ export interface ProbeObserver {
   readonly record: AppRecord;
   /** A liveness or startup probe has failed for this run. */
   failProbe(runId: string, message: string): void;
-  /** The probes of this run found that it has started, or that it is or is not ready. */
-  setProbeState(runId: string, probed: Pick<Run, "ready" | "startupPassed">): void;
+  /** The probes of this run found that it has started, or that it is or is not ready, or could not be performed. */
+  setProbeState(
+    runId: string,
+    probed: Pick<Run, "ready" | "unready" | "startupPassed" | "probeErrors">,
+  ): void;
 }
 
 export interface AppProber {
@@ -34,21 +38,35 @@ export interface AppProber {
 /** Failed probes by kind; replaced and never modified. */
 export type ProbeFailures = Readonly<Partial<Record<ProbeKind, number>>>;
 
+/** A body or the output of a command may be part of a message. */
+const maxMessage = 500;
+
 export function createAppProber(
   { layout, launcher, find, onUnhealthy }: {
     layout: Layout;
     launcher: Entrance;
     find: (key: string) => ProbeObserver | undefined;
-    /** One probe failed, whether or not it reached a threshold. */
+    /** One probe failed, whether or not it reached a threshold, or could not be performed, for a new reason. */
     onUnhealthy: (key: string, message: string) => void;
   },
 ): AppProber {
   const failures = new Map<string, ProbeFailures>();
   const prober = createProber({
-    perform: (probe, { runId, spec }) =>
-      performProbe(probe, { ports: spec.ports, runFolder: runFolder(layout, runId), launcher }),
+    perform: (probe, { key, runId, spec }) => {
+      const run = find(key)?.record.run;
+      const pid = run?.id === runId ? statusPid(run) : undefined;
+      return performProbe(probe, {
+        ports: spec.ports,
+        runFolder: runFolder(layout, runId),
+        launcher,
+        pid,
+      });
+    },
     onFailed: ({ key, runId }, message) => find(key)?.failProbe(runId, message),
-    onReady: ({ key, runId }, ready) => find(key)?.setProbeState(runId, { ready }),
+    onReady: ({ key, runId }, ready) =>
+      find(key)?.setProbeState(runId, { ready, ...(ready ? { unready: undefined } : {}) }),
+    onUnready: ({ key, runId }, message) =>
+      find(key)?.setProbeState(runId, { unready: message.slice(0, maxMessage) }),
     onStarted: ({ key, runId }) => find(key)?.setProbeState(runId, { startupPassed: true }),
     onUnhealthy: ({ key, runId }, message, kind) => {
       // A run that ends takes its exec probes with it: that says nothing about the app.
@@ -56,6 +74,12 @@ export function createAppProber(
       const known = failures.get(key);
       failures.set(key, { ...known, [kind]: (known?.[kind] ?? 0) + 1 });
       onUnhealthy(key, message);
+    },
+    onError: ({ key, runId }, message, kind) => {
+      const observer = find(key);
+      if (observer?.record.run?.id !== runId) return;
+      observer.setProbeState(runId, { probeErrors: { [kind]: message } });
+      if (message !== undefined) onUnhealthy(key, message);
     },
   });
   return {
@@ -69,6 +93,7 @@ export function createAppProber(
         runId: run.id,
         startedAt: run.startedAt ?? run.createdAt,
         startupPassed: run.startupPassed,
+        probeErrors: run.probeErrors,
         spec,
       });
     },

@@ -26,7 +26,7 @@ export function failureMessage(kind: ProbeKind, { message }: ProbeResult): strin
   return `${titles[kind]} probe failed: ${message}`;
 }
 
-/** The message for a probe that the node could not perform. */
+/** The message for a probe that could not be performed. */
 export function errorMessage(kind: ProbeKind, { message }: Error): string {
   return `${titles[kind]} probe errored: ${message}`;
 }

@@ -11,7 +11,7 @@ import { readdir } from "node:fs/promises";
 import { isHung } from "../../lib/deadlines/deadlines.ts";
 import { errorCode } from "../../lib/files.ts";
 import type { Logger } from "../../lib/log.ts";
-import { appFolder, appsFolder, folderOf, type Layout, logFolder } from "../layout.ts";
+import { appFolder, appsFolder, folderOf, type Layout, logFolder, versionsFolder } from "../layout.ts";
 import type { RunnableApp } from "../types.ts";
 
 export class LostApps {
@@ -49,7 +49,7 @@ export class LostApps {
     try {
       if (!readdirSync(path).every(isLeftOver)) return true;
       this.#log.warn("removing the remains of an app without a valid record that no source lists", { path });
-      for (const each of [logFolder(this.#layout, folder), path]) {
+      for (const each of [logFolder(this.#layout, folder), versionsFolder(this.#layout, folder), path]) {
         rmSync(each, { recursive: true, force: true });
       }
       return true;

@@ -1,4 +1,4 @@
-/** The environment of an app: a clean one plus `spec.env`. Nothing from the agent's own environment gets in. */
+/** The environment of an app: a clean one plus `spec.envFile` and `spec.env`. Nothing from the agent's own environment gets in. */
 import { Buffer } from "node:buffer";
 import type { EnvVar } from "../../api/types.ts";
 import { cleanPath, shellQuote } from "../../lib/shell.ts";
@@ -21,8 +21,10 @@ const maxBytes = 6 * 2 ** 20;
 /** Builds the environment of one run. The spec may override everything except the run's marker. */
 export async function buildEnvironment(
   app: RunnableApp,
-  { identity, nodeName, runId, resolve }: {
+  { identity, fromFile = [], nodeName, runId, resolve }: {
     identity: Identity;
+    /** The variables of `spec.envFile`. */
+    fromFile?: [name: string, value: string][];
     nodeName: string;
     runId: string;
     resolve: ResolveValue;
@@ -41,30 +43,24 @@ export async function buildEnvironment(
   };
   const own: [name: string, value: string][] = [];
   let total = 0;
-  for (const variable of app.spec.env ?? []) {
-    const value = variable.valueFrom ? await resolve(app, variable) : variable.value ?? "";
-    if (value === undefined) continue;
-    if (reservedNames.has(variable.name)) {
-      throw new StartError(
-        "InvalidEnvironment",
-        `spec.env: ${variable.name} is reserved by the shell: use another name`,
-      );
-    }
-    if (value.includes("\0")) {
-      throw new StartError(
-        "InvalidEnvironment",
-        `spec.env: the value of ${variable.name} contains a NUL byte`,
-      );
-    }
-    const size = Buffer.byteLength(value) + variable.name.length;
+  const add = (field: string, name: string, value: string) => {
+    const refuse = (why: string) => new StartError("InvalidEnvironment", `${field}: ${why}`);
+    if (reservedNames.has(name)) throw refuse(`${name} is reserved by the shell: use another name`);
+    if (value.includes("\0")) throw refuse(`the value of ${name} contains a NUL byte`);
+    const size = Buffer.byteLength(value) + name.length;
     total += size;
     if (size > maxVariableBytes || total > maxBytes) {
       const [what, most] = size > maxVariableBytes
-        ? [`${variable.name} has ${size} bytes`, maxVariableBytes]
-        : [`${variable.name} and the variables before it have ${total} bytes`, maxBytes];
-      throw new StartError("InvalidEnvironment", `spec.env: ${what}: Linux accepts at most ${most}`);
+        ? [`${name} has ${size} bytes`, maxVariableBytes]
+        : [`${name} and the variables before it have ${total} bytes`, maxBytes];
+      throw refuse(`${what}: Linux accepts at most ${most}`);
     }
-    own.push([variable.name, value]);
+    own.push([name, value]);
+  };
+  for (const [name, value] of fromFile) add("spec.envFile", name, value);
+  for (const variable of app.spec.env ?? []) {
+    const value = variable.valueFrom ? await resolve(app, variable) : variable.value ?? "";
+    if (value !== undefined) add("spec.env", variable.name, value);
   }
   // An assignment to a field named __proto__ would set no variable.
   return { ...environment, ...Object.fromEntries(own), [runMarker]: runId };

@@ -38,6 +38,8 @@ export interface ExecSession {
 
 export interface ExecSessionOptions {
   launcher: Entrance;
+  /** The main process of the app, for $NCAPP_PID. */
+  pid?: number;
   terminal: boolean;
   /** Whether the command gets input. */
   input: boolean;
@@ -55,11 +57,11 @@ const resizeMs = 5000;
 export async function startExecSession(
   runFolder: string,
   command: string[],
-  { launcher, terminal, input, searchPath = cleanPath }: ExecSessionOptions,
+  { launcher, pid, terminal, input, searchPath = cleanPath }: ExecSessionOptions,
 ): Promise<ExecSession> {
   const script = terminal ? await findScriptProgram(searchPath) : undefined;
   if (terminal && script === undefined) throw new Error(`no terminal for the command: ${noTerminal}`);
-  const words = await execCommandLine(runFolder, command, { launcher, onTerminal: terminal });
+  const words = await execCommandLine(runFolder, command, { launcher, pid, onTerminal: terminal });
   const [file = "", ...args] = script ? terminalCommand(script, words) : words;
   const child = spawn(file, args, {
     cwd: "/",

@@ -17,6 +17,7 @@ import {
   hasCaps,
 } from "../confinement/confinement.ts";
 import { buildEnvironment, type ResolveValue } from "./environment.ts";
+import { readEnvFile } from "./env-file.ts";
 import { keyOf } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
 import { resolveIdentity } from "../identity/identity.ts";
@@ -32,11 +33,12 @@ import {
   valuesPath,
 } from "../layout.ts";
 import type { LimitFiles } from "../logs/logs.ts";
+import { keepScript, readKeptScript } from "./kept-scripts.ts";
 import { openLastValues } from "./last-values.ts";
 import { prepareMarks } from "./launcher-marks.ts";
 import { saveRunContext } from "./run-context.ts";
 import { saveEnvironment } from "./run-environment.ts";
-import { prepareScript, type Script } from "../script/script.ts";
+import { digestScript, prepareCopy, prepareScript, type Script } from "../script/script.ts";
 import { type Run, type RunnableApp, StartError } from "../types.ts";
 
 export type Enforce = "strict" | "best-effort";
@@ -56,6 +58,8 @@ export interface LaunchDeps {
   /** Downloads a URL to a local file and checks its digest. */
   fetchScript: (url: string, sha256: string | undefined, signal: AbortSignal) => Promise<string>;
   limitFiles: LimitFiles;
+  /** The scripts of the app's versions: which one to run in place of what is there now, and which to keep; undefined for none. */
+  scripts?: { pinned?: string; keep: string[] };
 }
 
 /** Starts a run; resolves with the state of its caps when its launcher is started. */
@@ -79,14 +83,24 @@ export async function launchRun(
     onReuse: ({ message }) =>
       deps.log.warn("using a value of the last start", { app: keyOf(app), why: message }),
   });
+  const fromFile = spec.envFile
+    ? await readEnvFile(spec.envFile, {
+      user,
+      files: deps.launcher,
+      onSkipped: (where) =>
+        deps.log.warn("skipping lines that are no NAME=VALUE", { app: keyOf(app), where }),
+    })
+    : [];
   const environment = await buildEnvironment(app, {
     identity,
+    fromFile,
     nodeName: deps.nodeName,
     runId: run.id,
     resolve: values.resolve,
   });
   // After everything slow, so that there is little time to replace a local file that was checked.
-  const script = await resolveScript(app, run, user, deps, signal);
+  const searchPath = environment.PATH;
+  const script = await resolveScript(app, run, { user, workingDir, searchPath, signal }, deps);
   signal.throwIfAborted();
 
   const contextFolder = runFolder(layout, run.id);
@@ -97,7 +111,8 @@ export async function launchRun(
     user,
     workingDir,
     environment: environmentPath(layout, run.id),
-  } satisfies ProcessContext;
+    ...(deps.scripts ? { script: await keepContent(app, script, deps) } : {}),
+  } satisfies ProcessContext & { script?: string };
   // Not by the launcher: the mount may hang.
   const isNew = await inQueue(layout.logDir, () => ensureFolder(log, { mode: 0o750 }), { path: log, signal });
   await deps.limitFiles.write(app, { isNew });
@@ -112,19 +127,79 @@ export async function launchRun(
   return caps;
 }
 
-async function resolveScript(
+/** Reports whether a user, the working directory or a local script that the app needs is missing now, without a start. */
+export async function isStartBlocked(
   { spec }: RunnableApp,
+  { launcher, isRoot }: Pick<LaunchDeps, "launcher" | "isRoot">,
+): Promise<boolean> {
+  const { shellFile = "", workingDir } = spec;
+  try {
+    const user = userField(await resolveIdentity(spec.runAsUser, spec.runAsGroup), isRoot);
+    await checkFolder(workingDir || "/", user, launcher);
+    if (isURL(shellFile)) return false;
+    const { kind, executable } = await launcher.look(shellFile, { user, label: "spec.shellFile" });
+    return kind !== "file" && !(kind === "unreadable" && executable);
+  } catch {
+    return true;
+  }
+}
+
+async function resolveScript(
+  app: RunnableApp,
   run: Run,
-  user: string,
-  { layout, fetchScript, launcher }: LaunchDeps,
-  signal: AbortSignal,
+  options: { user: string; workingDir: string; searchPath?: string; signal: AbortSignal },
+  { layout, fetchScript, launcher, scripts }: LaunchDeps,
 ): Promise<Script> {
-  const { shellFile = "", shellFileSHA256 } = spec;
+  const { shellFile = "", shellFileSHA256 } = app.spec;
   const sha256 = shellFileSHA256 || undefined;
-  const isURL = /^https?:\/\//i.test(shellFile);
-  const path = isURL ? await fetchScript(shellFile, sha256, signal) : shellFile;
   const copyPath = scriptCopyPath(layout, run.id);
-  return await prepareScript(path, { sha256, copyPath, user, files: launcher, signal });
+  const all = { ...options, sha256, copyPath, files: launcher, keep: scripts !== undefined };
+  const { pinned } = scripts ?? {};
+  const kept = pinned === undefined ? undefined : await readKeptScript(layout, folderOf(app), pinned);
+  if (kept) {
+    // From its own place if it is there: it may need what is beside it.
+    const own = isURL(shellFile) ? undefined : await prepareScript(shellFile, all).catch(() => undefined);
+    if (own?.content?.digest === pinned) return own!;
+    // A URL may hold a password, and the path is in the command line.
+    return await prepareCopy(isURL(shellFile) ? copyPath : shellFile, kept, all);
+  }
+  const path = isURL(shellFile) ? await fetchScript(shellFile, sha256, options.signal) : shellFile;
+  return await prepareScript(path, all);
+}
+
+/** Keeps the script for later versions; returns its digest, or nothing if it is not kept. A full disk does not keep the app from running. */
+async function keepContent(
+  app: RunnableApp,
+  { content }: Script,
+  { layout, scripts, log }: LaunchDeps,
+): Promise<string> {
+  if (!content) return "";
+  try {
+    await keepScript(layout, folderOf(app), { ...content, keep: scripts?.keep ?? [] });
+    return content.digest;
+  } catch (error) {
+    log.warn("cannot keep a script for a rollback", { app: keyOf(app), error });
+    return "";
+  }
+}
+
+/** The digest of the script that an app names now; undefined if it cannot be read, is not kept, or is downloaded. */
+export async function readScriptDigest(
+  { spec }: RunnableApp,
+  { launcher, isRoot }: Pick<LaunchDeps, "launcher" | "isRoot">,
+): Promise<string | undefined> {
+  const { shellFile = "" } = spec;
+  if (isURL(shellFile)) return undefined;
+  try {
+    const user = userField(await resolveIdentity(spec.runAsUser, spec.runAsGroup), isRoot);
+    return await digestScript(shellFile, { user, files: launcher });
+  } catch {
+    return undefined;
+  }
+}
+
+function isURL(shellFile: string): boolean {
+  return /^https?:\/\//i.test(shellFile);
 }
 
 /** As the app's user, who enters it. */
@@ -132,7 +207,7 @@ async function checkFolder(
   path: string,
   user: string,
   files: UserFiles,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<void> {
   if (path === "/") return;
   const label = `spec.workingDir: ${JSON.stringify(path)}`;

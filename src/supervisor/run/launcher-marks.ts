@@ -24,7 +24,7 @@ export interface LauncherMarks {
 const kinds = ["claim", "started", "failure", "exit"] as const;
 const cancelled = "cancelled";
 /** What the agent writes into the exit mark beforehand: longer than any status, so that the status needs no more disk space. */
-export const exitPlaceholder = "running\n".padEnd(32, "\n");
+export const exitPlaceholder = "running\n".padEnd(64, "\n");
 
 /** Reads all marks of a run. An empty mark is being written and counts as missing. */
 export function readMarks(mark: string): LauncherMarks {
@@ -44,9 +44,9 @@ export function readMarks(mark: string): LauncherMarks {
   };
 }
 
-/** Reports whether the launcher of a run has started its script. */
-export function hasStarted(mark: string): boolean {
-  return readMarks(mark).started !== undefined;
+/** The script's process of a run; undefined if its launcher has not started it yet. */
+export function startedPid(mark: string): number | undefined {
+  return readMarks(mark).started?.main.pid;
 }
 
 /**
@@ -87,10 +87,14 @@ export async function waitForLauncher(mark: string, { timeoutMs = 5000 } = {}): 
   }
 }
 
-/** Waits until a process has exited; false if it has not in time. */
-export async function hasExited(target: ProcessId, timeoutMs: number): Promise<boolean> {
+/** Waits until a process has exited, or is no longer waited for; false if neither has happened in time. */
+export async function hasExited(
+  target: ProcessId,
+  timeoutMs: number,
+  isAwaited: () => boolean = () => true,
+): Promise<boolean> {
   const deadline = performance.now() + timeoutMs;
-  while (isAlive(target)) {
+  while (isAlive(target) && isAwaited()) {
     if (performance.now() > deadline) return false;
     await sleep(10);
   }
@@ -134,17 +138,23 @@ export function runOfMark(file: string): string | undefined {
   return /^([a-z0-9-]+)\.(claim|started|failure|exit)$/.exec(file)?.[1];
 }
 
+const status = "(1?\\d?\\d|2[0-4]\\d|25[0-5])";
+const number = "(\\d|[1-5]\\d|6[0-4])";
+const exitPattern = new RegExp(
+  `^exit ${status}\\n(terminated\\n)?signal ${number}\\n(?:last ${status} ${number}\\n)?(alone\\n)?`,
+);
+
 function parseExit(text = "", path: string): ScriptExit | undefined {
-  const [, code, terminated, signal, alone] =
-    /^exit (1?\d?\d|2[0-4]\d|25[0-5])\n(terminated\n)?signal (\d|[1-5]\d|6[0-4])\n(alone\n)?/.exec(text) ??
-      [];
+  const [, code, terminated, signal, lastCode, lastSignal, alone] = exitPattern.exec(text) ?? [];
   if (code === undefined) return undefined;
   return {
     code: Number(code),
     at: writtenAt(path),
     signal: Number(signal),
     ...(terminated ? { terminated: true } : {}),
-    ...(alone ? { alone: true } : {}),
+    ...(alone
+      ? { alone: true }
+      : { last: lastCode ? { code: Number(lastCode), signal: Number(lastSignal) } : "unknown" }),
   };
 }
 

@@ -1,10 +1,11 @@
 /** Observes a run: what its launcher wrote, and which of its processes live. */
 import type { Confinement } from "../confinement/confinement.ts";
-import { type Layout, markPath } from "../layout.ts";
+import { type Layout, markPath, runFolder } from "../layout.ts";
 import { hasExited, type LauncherMarks, readMarks } from "./launcher-marks.ts";
 import { isAlive } from "../processes.ts";
 import type { Run, RunRef, RunView } from "../types.ts";
 import { withoutExecProcesses } from "./exec-processes.ts";
+import { readRunContext } from "./run-context.ts";
 
 export interface ObserveDeps {
   layout: Layout;
@@ -12,6 +13,8 @@ export interface ObserveDeps {
   bootId: string;
   /** The wait for its launcher; see Situation. Infinite for a run that has started. */
   waitedMs?: number;
+  /** Whether the app keeps scripts. */
+  keepsScripts?: boolean;
 }
 
 /** Observes the run now. In another boot than its own, nothing of it can be alive. */
@@ -44,10 +47,16 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
       list,
     })
     : listed;
-  // It has yet to copy what the last process wrote; then it exits, unless the log hangs.
-  if (exit && !alone && processes.length === 0 && launcher && launcherAlive) {
+  const isEnding = exit && !alone && processes.length === 0 && launcher && launcherAlive;
+  // It has yet to write how the last process ended, and to copy what that wrote; then it exits, unless the log hangs.
+  if (isEnding) {
+    await hasExited(launcher, lastExitMs, () => readMarks(mark).exit?.last === "unknown");
     await hasExited(launcher, lastLinesMs);
   }
+  const isNew = deps.keepsScripts && run.script === undefined && started !== undefined;
+  const context = isNew
+    ? await readRunContext(runFolder(deps.layout, run.id)).catch(() => undefined)
+    : undefined;
   return {
     claim,
     launcher: before.launcher,
@@ -56,15 +65,18 @@ export async function observeRun(folder: string, run: Run, deps: ObserveDeps): P
     rebooted,
     started,
     failure,
-    exit,
+    exit: isEnding ? readMarks(mark).exit : exit,
     processes,
+    ...(typeof context?.script === "string" ? { script: context.script } : {}),
     kills: mayLive ? confinement.kills(ref) : undefined,
   };
 }
 
 /** A launcher writes its process into an empty claim, and starts the script, within this time, or never will. */
 const signingMs = 10_000;
-/** How long the end of a run is held up by a launcher that does not exit. */
+/** How long the end of a run is held up by a launcher that does not say how its last process ended. */
+const lastExitMs = 5000;
+/** The same for one that does not exit. */
 const lastLinesMs = 1000;
 
 function launcherLives({ launcher }: LauncherMarks, waitedMs: number): boolean {

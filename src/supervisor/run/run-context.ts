@@ -17,14 +17,20 @@ export class RunContextLostError extends Error {
 
 const contextFile = (runFolder: string) => join(runFolder, "inside.json");
 
-export function saveRunContext(runFolder: string, context: ProcessContext): void {
+/** What a run was started with. */
+interface RunContext extends ProcessContext {
+  /** The digest of its script, if the app keeps scripts; see Run. */
+  script?: string;
+}
+
+export function saveRunContext(runFolder: string, context: RunContext): void {
   writeNewSync(contextFile(runFolder), JSON.stringify(context));
 }
 
 /** Reads the context of a run; throws if the file cannot be of this run. */
-export async function readRunContext(runFolder: string): Promise<ProcessContext> {
+export async function readRunContext(runFolder: string): Promise<RunContext> {
   const path = contextFile(runFolder);
-  const context: ProcessContext = JSON.parse(await readFile(path, "utf8"));
+  const context: RunContext = JSON.parse(await readFile(path, "utf8"));
   const { leaf, user, workingDir, environment } = context ?? {};
   const isLeaf = leaf === "" ||
     (typeof leaf === "string" && leaf === join("/", leaf) && basename(leaf) === basename(runFolder));

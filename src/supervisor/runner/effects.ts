@@ -1,7 +1,7 @@
 /** The effects that the runner of an app needs; real-effects.ts implements them. */
 import type { Logger } from "../../lib/log.ts";
 import type { CapsState } from "../confinement/confinement.ts";
-import type { AppEvent, AppRecord, Run, RunView, StartProblem } from "../types.ts";
+import type { AppEvent, AppRecord, Run, RunnableApp, RunView, StartProblem, StopFileEnd } from "../types.ts";
 
 export interface StartResult {
   problem?: StartProblem;
@@ -18,8 +18,15 @@ export interface RunEffects {
   thaw: (record: AppRecord, run: Run) => Promise<void>;
   /** Starts the launcher of a run; returns the state of its caps, or why it could not be started. */
   startRun: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StartResult>;
-  /** Waits until the stop file exits; when the signal aborts, it is left running. */
-  runStopFile: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<void>;
+  /** Looks, at little cost, whether what the app needs of this node is still missing; see `hasVisibleCause`. */
+  isBlocked: (record: AppRecord) => Promise<boolean>;
+  /** The digest of the script that an app names now; undefined if it is not known. */
+  readScript: (app: RunnableApp) => Promise<string | undefined>;
+  /** Waits until the stop file exits; when the signal aborts, it is left running, and its end is unknown. */
+  runStopFile: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<StopFileEnd | undefined>;
+  /** Makes the app reload its configuration; when the signal aborts, a command is left running. */
+  reload: (record: AppRecord, run: Run, signal: AbortSignal) => Promise<AppEvent>;
+  /** Sends the stop signal to whom the spec says. */
   terminate: (record: AppRecord, run: Run) => Promise<void>;
   kill: (record: AppRecord, run: Run) => Promise<void>;
   /** Has the output of a run copied to its log, in place of a launcher that was killed. */

@@ -6,9 +6,11 @@ import { FileTimeoutError, inQueue } from "../../lib/deadlines/deadlines.ts";
 import { capsOf, type CapsState, type Confinement } from "../confinement/confinement.ts";
 import {
   cancelRun,
+  isStartBlocked,
   type LaunchDeps,
   launchRun,
   observeRun,
+  readScriptDigest,
   removeEnvironment,
   removeMarks,
   runStopFile,
@@ -23,34 +25,48 @@ import {
   runFolder,
   type RunLayout,
   valuesPath,
+  versionsFolder,
 } from "../layout.ts";
+import { scriptsOf, updateOf } from "../decide/decide.ts";
 import { readTail } from "../logs/logs.ts";
 import { type RecordStore, saveRunRecord } from "../records/records.ts";
 import { keyOf } from "../../api/names.ts";
 import { signalProcess } from "../processes.ts";
 import type { RunEffects, StartResult } from "./effects.ts";
+import { reloadRun } from "./reload.ts";
+import { sendStopSignal } from "./stop-signal.ts";
 import { refOf, runsOf } from "../run-ref.ts";
 import { type AppRecord, type Run, type RunRef, StartError, type StartProblem } from "../types.ts";
 
 /** How long after the end of the last process a launcher may take to write its exit mark. */
 const exitMarkMs = 5000;
 
-export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot" | "saveRecord"> {
+export interface RunEffectsOptions extends Omit<LaunchDeps, "isRoot" | "saveRecord" | "scripts"> {
   now: () => number;
 }
 
 export function createRunEffects(options: RunEffectsOptions, store: RecordStore, bootId: string): RunEffects {
   const { layout, confinement } = options;
+  const isRoot = process.getuid?.() === 0;
   return {
     save: (record) => store.save(record),
     leafOf: ({ app }, runId) => confinement.leafOf({ folder: folderOf(app), runId }),
     observe: ({ app }, run, waitedMs) =>
-      observeRun(folderOf(app), run, { layout, confinement, bootId, waitedMs }),
+      observeRun(folderOf(app), run, {
+        layout,
+        confinement,
+        bootId,
+        waitedMs,
+        keepsScripts: updateOf(app) !== undefined,
+      }),
     cancel: (run) => cancelRun(markPath(layout, run.id)),
     thaw: (record, run) => confinement.thaw(refOf(record, run)),
     startRun: (record, run, signal) => startRun(record, run, signal, options),
+    isBlocked: ({ app }) => isStartBlocked(app, { ...options, isRoot }),
+    readScript: (app) => readScriptDigest(app, { ...options, isRoot }),
     runStopFile: (record, run, signal) => runStopFile(record, run, { ...options, signal }),
-    terminate: (record, run) => confinement.terminate(refOf(record, run)),
+    reload: (record, run, signal) => reloadRun(record, run, options, signal),
+    terminate: (record, run) => sendStopSignal(record, run, confinement),
     async kill(record, run) {
       const ref = refOf(record, run);
       await confinement.kill(ref);
@@ -74,7 +90,7 @@ export function createRunEffects(options: RunEffectsOptions, store: RecordStore,
     cleanUp: (record, run) => cleanUpRun(refOf(record, run), options),
     ensureCaps: (record) => ensureCaps(record, confinement).catch(notEnforced),
     forget: (record) => forget(record, options, store),
-    logTail: (record) => logTail(logFolder(layout, folderOf(record.app)), options),
+    logTail: (record) => logTail(record, options),
     onEmpty: (record, run, callback) => confinement.onEmpty(refOf(record, run), callback),
   };
 }
@@ -120,7 +136,7 @@ async function startRun(
   const { layout, log } = options;
   try {
     const saveRecord = (folder: string) => saveRunRecord(folder, record);
-    const deps = { ...options, isRoot: process.getuid?.() === 0, saveRecord };
+    const deps = { ...options, isRoot: process.getuid?.() === 0, saveRecord, scripts: scriptsOf(record) };
     return { caps: await launchRun(record.app, run, deps, signal) };
   } catch (error) {
     // A failed start must not run later: unless a launcher claimed it, it is canceled for good.
@@ -135,9 +151,10 @@ function problemOf(error: Error): StartProblem {
 }
 
 /** The last lines of a log for a status; none if it cannot be read, since the status matters more. */
-async function logTail(folder: string, { log }: RunEffectsOptions): Promise<string> {
+async function logTail({ app, others }: AppRecord, { layout, log }: RunEffectsOptions): Promise<string> {
   try {
-    return await readTail(folder);
+    // Of runs that overlap, the one that ended may have started before the last.
+    return await readTail(logFolder(layout, folderOf(app)), { lastRun: !others });
   } catch (error) {
     log.warn("cannot read the last lines of a log", { error });
     return "";
@@ -152,6 +169,7 @@ async function forget(
   const folder = folderOf(record.app);
   await confinement.removeApp(folder);
   await rm(valuesPath(layout, folder), { force: true });
+  await rm(versionsFolder(layout, folder), { recursive: true, force: true });
   await inQueue(layout.logDir, () => rm(logFolder(layout, folder), { recursive: true, force: true }));
   limitFiles.forget(folder);
   await store.remove(record);

@@ -10,12 +10,18 @@ import { CleanUps } from "./clean-ups.ts";
 import type { CapsState } from "../confinement/confinement.ts";
 import {
   decideAll,
+  editEvent,
+  hasVisibleCause,
   isOver,
   mergeDesired,
   mergeOrder,
   mergeProbeState,
+  mergeUndoRequest,
   newRecord,
   type Order,
+  progressDeadline,
+  restartTrial,
+  retryFailedStart,
   runHash,
   type RunProbeState,
   type Situation,
@@ -23,13 +29,23 @@ import {
 import { EmptyWatch } from "./empty-watch.ts";
 import { looksUnchanged, planQuickCheck, type QuickCheck } from "./quick-check.ts";
 import type { RunnerDeps } from "./effects.ts";
+import { refuseReload } from "./reload.ts";
 import { mayStartAgain, runsOf } from "../run-ref.ts";
 import { keyOf } from "../../api/names.ts";
 import { StartAttempt } from "./start-attempt.ts";
 import { StepLoop } from "./step-loop.ts";
-import type { AppRecord, Effect, HaltReason, Run, RunnableApp, StartProblem } from "../types.ts";
+import type {
+  AppEvent,
+  AppRecord,
+  Effect,
+  HaltReason,
+  RunnableApp,
+  StartProblem,
+  StopFileEnd,
+} from "../types.ts";
 
 export type { RunnerDeps } from "./effects.ts";
+export { reloadMs } from "./reload.ts";
 export { cleanUpRun, createRunEffects, type RunEffectsOptions } from "./real-effects.ts";
 export { spread } from "./spread.ts";
 
@@ -44,6 +60,7 @@ export class AppRunner {
   #next: Desired | "withdrawn" | undefined;
   #successor: Desired | undefined;
   #problem: StartProblem | undefined;
+  #stopFileEnd: StopFileEnd | undefined;
   #terminated: string | undefined;
   #caps: CapsState | undefined;
   /** The app whose caps the last start has set. */
@@ -55,6 +72,9 @@ export class AppRunner {
   #orders: { order: Order; saved: PromiseWithResolvers<void> }[] = [];
   #quickCheck: QuickCheck | undefined;
   #isSaved = true;
+  /** Whether something was missing for a start when that was last looked at. */
+  #isBlocked = true;
+  #isReloading = false;
 
   constructor(record: AppRecord, deps: RunnerDeps) {
     this.#record = record;
@@ -82,6 +102,7 @@ export class AppRunner {
 
   /** Takes over from an earlier agent: cancels a start that was not claimed and undoes a freeze, then takes a step. */
   async adopt(): Promise<void> {
+    this.#record = restartTrial(retryFailedStart(this.#record), this.#deps.now());
     const { run, phase } = this.#record;
     try {
       if (run && phase === "Starting") await this.#deps.cancel(run);
@@ -120,14 +141,32 @@ export class AppRunner {
     return saved.promise;
   }
 
+  /** Makes the app reload its configuration, and reports how that went; `refused` says why it cannot. */
+  async reload(): Promise<{ refused: string } | AppEvent> {
+    const record = this.#record;
+    const refused = refuseReload(record) ??
+      (this.#isReloading ? `${this.#key} is being reloaded already` : undefined);
+    if (refused !== undefined || !record.run) return { refused: refused ?? "" };
+    this.#isReloading = true;
+    try {
+      const event = await this.#deps.reload(record, record.run, this.#closing.signal);
+      this.#deps.onEvent(this.#record, event);
+      return event;
+    } finally {
+      this.#isReloading = false;
+    }
+  }
+
   /** A liveness or startup probe of this run failed for good. */
   failProbe(runId: string, message: string): void {
     this.#probeFailure = { runId, message };
     this.poke();
   }
 
-  setProbeState(runId: string, state: Pick<Run, "ready" | "startupPassed">): void {
-    this.#probeState = { ...(this.#probeState?.runId === runId ? this.#probeState : {}), ...state, runId };
+  setProbeState(runId: string, state: Omit<RunProbeState, "runId">): void {
+    const known = this.#probeState?.runId === runId ? this.#probeState : undefined;
+    const probeErrors = { ...known?.probeErrors, ...state.probeErrors };
+    this.#probeState = { ...known, ...state, probeErrors, runId };
     this.poke();
   }
 
@@ -204,7 +243,7 @@ export class AppRunner {
     if (changed && !isEarly) this.#deps.onChange(this.#record);
     // The launcher of a start writes a mark, which leads to the next step.
     const awaitsMark = wakeAt !== undefined && record.phase === "Starting";
-    if (this.#problem || !isSettled && !awaitsMark) return true;
+    if (this.#problem || this.#stopFileEnd || !isSettled && !awaitsMark) return true;
     if (wakeAt !== undefined) this.#loop.wakeAt(wakeAt);
     if (this.#cleanUps.done) this.#quickCheck = planQuickCheck(this.#record, situation.view, situation.now);
     return this.#next !== undefined || this.#orders.length > 0;
@@ -214,9 +253,12 @@ export class AppRunner {
     const next = this.#next;
     if (next === undefined) return;
     this.#next = undefined;
-    const { record, successor } = mergeDesired(this.#record, next);
+    const { record: merged, successor } = mergeDesired(this.#record, next);
+    const record = mergeUndoRequest(this.#record, merged, this.#deps.now());
     this.#successor = successor;
+    const edit = editEvent(this.#record, merged);
     if (record !== this.#record) await this.#save(record);
+    if (edit) this.#deps.onEvent(record, edit);
     if (!record.withdrawn) this.#deps.onChange(record);
   }
 
@@ -238,7 +280,7 @@ export class AppRunner {
     const state = this.#probeState;
     if (state === undefined) return;
     this.#probeState = undefined;
-    const record = mergeProbeState(this.#record, state);
+    const record = mergeProbeState(this.#record, state, this.#deps.now());
     if (record === this.#record) return;
     await this.#save(record);
     this.#deps.onChange(record);
@@ -248,28 +290,41 @@ export class AppRunner {
     const { now, bootId, newRunId, observe, logTail } = this.#deps;
     const leafOf = (runId: string) => this.#deps.leafOf(this.#record, runId);
     const { run, others, app } = this.#record;
-    const problem = this.#problem;
-    this.#problem = undefined;
+    const [problem, stopFileEnd] = [this.#problem, this.#stopFileEnd];
+    this.#problem = this.#stopFileEnd = undefined;
     const base = { bootId, newRunId, leafOf, problem, halted: this.#halted, nextRun: await nextRunOf(app) };
     if (!run) {
       this.#eviction = undefined;
-      return { ...base, now: now() };
+      const { refused } = this.#record;
+      const wantedScript = refused?.script ? await this.#deps.readScript(refused.app) : undefined;
+      return { ...base, causeGone: await this.#isCauseGone(), wantedScript, now: now() };
     }
+    if (this.#record.phase === "Running") this.#isBlocked = true;
     const { waitedMs } = this.#start;
     const view = await observe(this.#record, run, waitedMs);
     // A run without a launcher looks the same before its start as after its end.
     const ended = this.#record.phase !== "Starting" && isOver(view);
+    const isLate = now() >= (progressDeadline(this.#record) ?? Infinity);
     return {
       ...base,
       now: now(),
       others: others && await Promise.all(others.map((other) => observe(this.#record, other))),
       view,
       waitedMs,
-      logTail: ended ? await logTail(this.#record) : undefined,
+      logTail: ended || isLate ? await logTail(this.#record) : undefined,
+      stopFileEnd,
       terminated: this.#terminated === run.id,
       eviction: this.#eviction,
       probeFailure: this.#probeFailure?.runId === run.id ? this.#probeFailure.message : undefined,
     };
+  }
+
+  /** A start that fails although the look finds nothing is not repeated for that: it waits for its time. */
+  async #isCauseGone(): Promise<boolean> {
+    if (!hasVisibleCause(this.#record)) return false;
+    const wasBlocked = this.#isBlocked;
+    this.#isBlocked = await this.#deps.isBlocked(this.#record);
+    return wasBlocked && !this.#isBlocked;
   }
 
   async #perform(effect: Effect): Promise<void> {
@@ -287,7 +342,9 @@ export class AppRunner {
         return;
       }
       case "stopFile":
-        return await deps.runStopFile(this.#record, effect.run, this.#closing.signal);
+        // The next step handles its end.
+        this.#stopFileEnd = await deps.runStopFile(this.#record, effect.run, this.#closing.signal);
+        return;
       case "terminate":
         if (effect.run.id === this.#record.run?.id) this.#terminated = effect.run.id;
         return await deps.terminate(this.#record, effect.run);
@@ -351,6 +408,7 @@ export class AppRunner {
  */
 function isInMarks(before: AppRecord, record: AppRecord, effects: Effect[]): boolean {
   return before.phase === "Starting" && record.phase === "Running" && mayStartAgain(record) &&
+    before.good === record.good &&
     record.run?.survivor === undefined && effects.every(({ kind }) => kind === "ensureCaps");
 }
 

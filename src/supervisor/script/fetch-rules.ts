@@ -9,6 +9,7 @@ import { showURL } from "../../api/shown-spec.ts";
 import { type Headers, headerValue } from "../../lib/http-get.ts";
 import { describeMetadataAddress, hostAddress } from "../../lib/special-addresses.ts";
 import { followRedirect, maxRedirects } from "../../lib/redirect.ts";
+import { isNamedLikeArchive, notScript, readHead } from "./script-text.ts";
 import { StartError } from "../types.ts";
 
 export interface FetchLimits {
@@ -36,6 +37,10 @@ export function parseScriptURL(text: string, sha256: string | undefined): URL {
   }
   if (url.protocol === "http:" && !sha256) {
     throw new StartError("DigestRequired", `${naming(url)}: plain http needs spec.shellFileSHA256`);
+  }
+  // Before the download: it may be far larger than any script.
+  if (isNamedLikeArchive(url.pathname)) {
+    throw new StartError("InvalidScript", `${naming(url)} ${notScript}`);
   }
   checkAddress(url, hostAddress(url));
   return url;
@@ -84,6 +89,9 @@ export function checkHead(url: URL, head: Uint8Array): void {
   const text = Buffer.from(head).toString("utf8");
   if (/^\uFEFF?\s*<(!doctype\s+html|html)\b/i.test(text)) {
     throw notAScript(url, "it starts like an HTML page");
+  }
+  if (readHead(head).archive) {
+    throw new StartError("InvalidScript", `${naming(url)} ${notScript}`);
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createGate, guardSource } from "../../../src/agent/node/gate.ts";
+import { createGate, guardSource } from "../../../src/agent/node/node.ts";
 import type { Source, SourceSink } from "../../../src/sources/source.ts";
 
 /** A source that the test drives, and what came through. */

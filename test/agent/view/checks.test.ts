@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { apiServerCheck, cgroupsCheck, sourceCheck, syncCheck } from "../../../src/agent/view/checks.ts";
+import {
+  apiServerCheck,
+  authorizationCheck,
+  cgroupsCheck,
+  sourceCheck,
+  syncCheck,
+} from "../../../src/agent/view/checks.ts";
 import { FileTimeoutError, inQueue, whenItAnswers } from "../../../src/lib/deadlines/deadlines.ts";
 import { createDiskCheck } from "../../../src/agent/view/view.ts";
+import { createAgentCounters } from "../../../src/server/counters.ts";
 import { recordWith } from "../../supervisor/fixtures.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { stayAlive } from "../../stay-alive.ts";
@@ -41,6 +48,30 @@ test("the API server is fine while it answers, be it with a refusal", () => {
   assert.deepEqual([0, 500, 503].map((code) => after(code).ok), [false, false, false]);
   assert.equal(after(0).message, "no answer to list ncapps 3 s ago");
   assert.equal(apiServerCheck(undefined, 0).ok, false);
+});
+
+test("the agent is not ready while the API server refuses what it must do, until it allows that", () => {
+  const counters = createAgentCounters();
+  const ask = (verb: string, resource: string, code: number) =>
+    counters.countRequest({ verb, resource, code, durationMs: 1 });
+  const check = () => authorizationCheck(counters.refused());
+  assert.equal(check().ok, true);
+  ask("create", "leases", 403);
+  ask("get", "leases", 200);
+  ask("patch", "ncapps/status", 403);
+  assert.equal(check().ok, false);
+  assert.match(
+    check().message,
+    /refuses the agent to write leases \(403, since \S+Z\); its credential is that of another/,
+  );
+  ask("update", "leases", 200);
+  assert.equal(check().ok, true, "an app may be refused by itself");
+  ask("list", "ncapps", 401);
+  assert.match(check().message, /read ncapps \(401/);
+  ask("list", "ncapps", 500);
+  assert.equal(check().ok, false);
+  ask("watch", "ncapps", 200);
+  assert.equal(check().ok, true);
 });
 
 test("a sync that is three periods late fails", () => {

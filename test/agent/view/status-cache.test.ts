@@ -83,3 +83,30 @@ test("conditions keep the time of their last transition", () => {
   known = { ...record, phase: "Failed", reason: "Error" };
   assert.notEqual(ready()?.lastTransitionTime, before);
 });
+
+test("an agent that starts does not make conditions look new: their times come from the record", () => {
+  const run = { ...record.run!, startedAt: 60_000, readyAt: 90_000, ready: true };
+  const timesOf = (record: AppRecord, now: number) => {
+    const { conditions = [] } = createStatusCache({
+      meter: { latest: () => undefined },
+      bootId: "boot-1",
+      now: () => now,
+    })
+      .of({ ...app, record, caps: { enforced: true } });
+    return Object.fromEntries(conditions.map(({ type, lastTransitionTime }) => [type, lastTransitionTime]));
+  };
+  assert.deepEqual(timesOf({ ...record, run }, 600_000), {
+    Scheduled: "1970-01-01T00:10:00Z",
+    Ready: "1970-01-01T00:01:30Z",
+    LimitsEnforced: "1970-01-01T00:01:00Z",
+  });
+  const lastExit = {
+    reason: "Error" as const,
+    startedAt: "1970-01-01T00:02:00Z",
+    finishedAt: "1970-01-01T00:03:00Z",
+  };
+  const ended: AppRecord = { ...record, phase: "Failed", run: undefined, lastExit };
+  assert.equal(timesOf(ended, 600_000).Ready, "1970-01-01T00:03:00Z");
+  // A clock that was wrong then gives no time in the future.
+  assert.equal(timesOf({ ...record, run }, 70_000).Ready, "1970-01-01T00:01:10Z");
+});

@@ -3,9 +3,10 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { loadAll } from "js-yaml";
-import { checkSchema } from "../../../src/api/validate/check-schema.ts";
+import { checkSchema } from "../../../src/api/validate/validate.ts";
 import {
   buildCRD,
+  buildPolicyCRD,
   buildSetCRD,
   findCRDGaps,
   installFiles,
@@ -122,10 +123,36 @@ test("the CRD has the documented columns, names and subresources", () => {
 });
 
 test("every CEL rule is in the CRD; the one for old servers has neither rules nor selectable fields", () => {
-  const count = (options: object) => JSON.stringify(crd(options)).split('"rule":').length - 1;
+  const count = (options: object) =>
+    JSON.stringify(crd(options).spec.versions[0]).split('"rule":').length - 1;
   assert.equal(count({}), rules.filter(({ cel }) => cel).length);
   assert.equal(count(legacy), 0);
   assert.doesNotMatch(JSON.stringify(crd(legacy)), /x-kubernetes-validations|selectableFields/);
+});
+
+test("every version is served with the same schema, v1alpha1 is stored, and kubectl apply has room for both", () => {
+  for (const definition of [crd(), crd(legacy), buildSetCRD(), buildSetCRD(legacy), buildPolicyCRD()]) {
+    const { spec } = definition as ReturnType<typeof crd>;
+    const [alpha, beta, ...others] = spec.versions;
+    assert.deepEqual([alpha.name, beta.name, others.length], ["v1alpha1", "v1beta1", 0]);
+    assert.deepEqual({ ...beta, name: "v1alpha1", storage: true }, alpha);
+    assert.deepEqual([alpha.served, alpha.storage, beta.served, beta.storage], [true, true, true, false]);
+    // Client-side apply keeps the whole object in an annotation, of which an object may have 256 KiB.
+    assert.ok(JSON.stringify(definition).length < 200_000);
+  }
+});
+
+test("everything that is installed has the labels of the app, and no role for users writes NCApps by aggregation", () => {
+  const installed = loadAll(renderInstallManifests({ image: "i", tenancy: true })) as {
+    kind: string;
+    metadata: { name: string; labels: Record<string, string> };
+  }[];
+  for (const { kind, metadata: { name, labels } } of installed) {
+    assert.equal(labels["app.kubernetes.io/part-of"], "nckubelet", `${kind} ${name}`);
+    assert.ok(labels["app.kubernetes.io/name"], `${kind} ${name}`);
+  }
+  const aggregated = installed.filter(({ metadata }) => /aggregate-to/.test(JSON.stringify(metadata.labels)));
+  assert.deepEqual(aggregated.map(({ metadata }) => metadata.name), ["nckubelet-view"]);
 });
 
 test("crd/ itself has all that a current server needs, crd/legacy what an old one accepts", () => {
@@ -179,7 +206,7 @@ test("findCRDGaps() names what an older CRD lacks, and accepts a newer one", () 
   assert.deepEqual(findCRDGaps({}), { unknown: ["spec", "status"], selectable: false });
 });
 
-test("RBAC grants no Secrets, one public ConfigMap, no wildcard, and no NCApp writes to agents without the policy", () => {
+test("RBAC grants no Secrets, no ConfigMaps of others, no approvals, no wildcard, and no NCApp writes to agents without the policy", () => {
   // deno-lint-ignore no-explicit-any
   const all = installFiles().find(({ path }) => path === "legacy/rbac.yaml")!.documents as any[];
   const bound = all.filter(({ kind }) => kind.endsWith("Binding")).map(({ roleRef }) =>
@@ -193,7 +220,8 @@ test("RBAC grants no Secrets, one public ConfigMap, no wildcard, and no NCApp wr
     if (!bound.includes(`${kind}/${metadata.name}`)) continue;
     for (const { resources, verbs, resourceNames } of rules) {
       assert.ok(!resources.includes("secrets"), metadata.name);
-      if (resources.includes("configmaps")) {
+      assert.ok(!verbs.includes("approve"), metadata.name);
+      if (resources.includes("configmaps") && metadata.name !== "nckubelet-identities") {
         // Only the authority of client certificates, which is public.
         assert.deepEqual(
           { kind, namespace: metadata.namespace, resources, verbs, resourceNames },
@@ -205,6 +233,9 @@ test("RBAC grants no Secrets, one public ConfigMap, no wildcard, and no NCApp wr
             resourceNames: ["extension-apiserver-authentication"],
           },
         );
+      }
+      if (resources.includes("configmaps") && metadata.name === "nckubelet-identities") {
+        assert.deepEqual([kind, metadata.namespace], ["Role", "nckubelet-agents"]);
       }
       if (metadata.name === "nckubelet-agent" && resources.includes("ncapps")) {
         assert.deepEqual(verbs, ["get", "list", "watch"]);

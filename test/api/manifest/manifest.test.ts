@@ -32,6 +32,23 @@ test("an app gets its namespace and defaults", () => {
   assert.equal(found!.spec.cpuPCT, undefined);
 });
 
+test("a manifest of either version is the same app, so that a change of the version restarts nothing", () => {
+  const parse = (version: string) =>
+    parseManifests(app("web", "{shellFile: /x}").replace("v1alpha1", version), "f");
+  const [alpha, beta] = [parse("v1alpha1"), parse("v1beta1")];
+  assert.deepEqual(beta, alpha);
+  assert.deepEqual([beta.apps.length, beta.apps[0]?.apiVersion], [1, "app.example.com/v1alpha1"]);
+  const set = { ...setWith(setSpecWith()), apiVersion: "app.example.com/v1beta1" };
+  assert.equal(parseManifests(JSON.stringify(set), "f", { checkSets: true }).sets.length, 1);
+});
+
+test("an NCAppPolicy in a file is for a cluster: it is skipped", () => {
+  assert.match(
+    skipped(object("app.example.com/v1beta1", "NCAppPolicy")).join(),
+    /NCAppPolicy "c" needs a cluster/,
+  );
+});
+
 test("documents, Lists and JSON may hold many apps", () => {
   assert.deepEqual(read(`# two\n---\n${app("a")}---\n\n---\n# none\n---\n${app("b")}...\n`).names, [
     "default/a",
@@ -136,8 +153,8 @@ test("non-objects and other versions are reported", () => {
     problems: [
       'apps.yaml:1: List "c" (v1) is not an NCApp of app.example.com/v1alpha1',
       "apps.yaml:10: [1] is not a Kubernetes object",
-      "apps.yaml:12: has no apiVersion or no kind",
-      'apps.yaml:14: unknown apiVersion "app.example.com/v2": use app.example.com/v1alpha1',
+      "apps.yaml:12: has no apiVersion: for an app, write apiVersion: app.example.com/v1alpha1",
+      'apps.yaml:14: unknown apiVersion "app.example.com/v2": use app.example.com/v1alpha1 or app.example.com/v1beta1',
     ],
   });
 });
@@ -242,13 +259,32 @@ test("what is wrong with YAML is said in words of its author", () => {
       ["a:\n\tb: 1", /indented with a tab: use spaces/],
       ["spec\n  a: 1", /a colon is missing/],
       ["a: [1, 2", /closing bracket is missing/],
-      ["a: 'x", /closing quote is missing/],
+      ["a: 'x", /a quote is not closed on this line/],
       ["a: 1\na: 2", /given twice/],
       ["a: 1\n b: 2", /indentation|colon/],
       ["a: *x", /has no anchor/],
     ] as const
   ) {
     assert.match(read(text).problems.join(), meaning, text);
+  }
+});
+
+test("a quote that is not closed is reported on its own line, a field that is given twice by its name", () => {
+  const head = app("a").trimEnd() + "\n";
+  for (
+    const [fields, problem] of [
+      ['x:\n  a: "one\n  b: 2\n  c: 3\n', "f.yaml:6: not YAML: a quote is not closed on this line"],
+      ["x:\n  a: 'one\n", "f.yaml:6: not YAML: a quote is not closed on this line"],
+      ['x:\n  a: ["one]\n  b: "fine"\n', "f.yaml:6: not YAML: a quote is not closed on this line"],
+      ["x:\n  a: [one\n  b: 2\n", /f.yaml:7: not YAML: .*bracket/],
+      ["x:\n  it: isn't\n  a: [one\n  b: 2\n", /f.yaml:8: not YAML: .*bracket/],
+      ["x: 1\nx: 2\n", 'f.yaml:6: not YAML: the field "x" is given twice: keep one'],
+      ["x: {a: 1, 'a': 2}\n", 'f.yaml:5: not YAML: the field "a" is given twice: keep one'],
+    ] as const
+  ) {
+    const [found = ""] = parseManifests(head + fields, "f.yaml").problems.map(formatProblem);
+    if (typeof problem === "string") assert.equal(found, problem, fields);
+    else assert.match(found, problem, fields);
   }
 });
 

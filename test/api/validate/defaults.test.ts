@@ -11,6 +11,8 @@ test("applyDefaults() fills in the documented defaults", () => {
     backoffSeconds: 10,
     maxBackoffSeconds: 300,
     terminationGracePeriodSeconds: 30,
+    stopSignal: "SIGTERM",
+    stopTarget: "All",
     concurrencyPolicy: "Forbid",
     suspend: false,
     allowExec: false,

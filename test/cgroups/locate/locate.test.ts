@@ -14,7 +14,11 @@ test("locateRoot() says exactly why a hybrid machine has no root, and changes no
     const found = await locateRoot({ ...scene, uid: 0, systemdMarker, showScope: never, startScope: never });
     assert.ok(!found.ok);
     assert.equal(found.reason, "hybrid");
-    assert.match(found.message, /^cgroup v1 holds controllers cpu, memory, pids \(/);
+    assert.equal(
+      found.message.replaceAll(scene.sysRoot, "TOP"),
+      "cgroup v1 holds controllers cpu, memory, pids (TOP/cpu, TOP/memory, TOP/pids), so cgroup v2 cannot enforce: " +
+        "boot with systemd.unified_cgroup_hierarchy=1, or with cgroup_no_v1=all",
+    );
     assert.deepEqual(found.missing, ["cpu", "memory", "pids"]);
   }
   assert.deepEqual(readdirSync(mount), before);
@@ -42,12 +46,23 @@ test("locateRoot() names a disabled controller", async (t) => {
   assert.ok(!found.ok);
   assert.equal(found.reason, "controller-disabled");
   assert.deepEqual(found.missing, ["memory"]);
+  assert.match(
+    found.message,
+    /^controller memory is disabled on the kernel command line: .*cgroup_enable=memory$/,
+  );
 });
 
 test("locateRoot() reports v1-only and read-only before anything else", async (t) => {
-  for (const reason of ["v1-only", "read-only"]) {
-    const found = await locateRoot({ ...layOutScene(reason, t), uid: 0 });
-    assert.equal(!found.ok && found.reason, reason);
+  const messages = {
+    "v1-only": /^only cgroup v1 is mounted \(TOP\/cpu, .*cgroup_no_v1=all$/,
+    "read-only": /^cgroup v2 at TOP is mounted read-only/,
+  };
+  for (const [reason, message] of Object.entries(messages)) {
+    const scene = layOutScene(reason, t);
+    const found = await locateRoot({ ...scene, uid: 0 });
+    assert.ok(!found.ok);
+    assert.equal(found.reason, reason);
+    assert.match(found.message.replaceAll(scene.sysRoot, "TOP"), message);
   }
 });
 
@@ -74,7 +89,8 @@ test("locateRoot() names the controller that was not delegated to a user session
   assert.ok(!found.ok);
   assert.equal(found.reason, "controller-not-delegated");
   assert.deepEqual(found.missing, ["cpu"]);
-  assert.ok(found.message.includes(own));
+  const parent = own.replace("/app", "");
+  assert.ok(found.message.startsWith(`controller cpu is not delegated to ${own}: its parent ${parent} must`));
 });
 
 test("locateRoot() refuses a threaded cgroup as a configured root, and says what to use", async (t) => {
@@ -105,7 +121,12 @@ test("locateRoot() reports a cgroup that the user may not manage", async (t) => 
 test("locateRoot() refuses a folder that is not a cgroup, and creates nothing in it", async (t) => {
   const scene = layOutScene("unified", t);
   const found = await locateRoot({ ...scene, override: scene.path("/elsewhere") });
-  assert.equal(!found.ok && found.reason, "not-a-cgroup");
+  assert.ok(!found.ok);
+  assert.equal(found.reason, "not-a-cgroup");
+  assert.equal(
+    found.message,
+    `${scene.path("/elsewhere")} is not in a cgroup v2 file system (mounted here: ${scene.sysRoot})`,
+  );
   assert.ok(!existsSync(scene.path("/elsewhere")));
 });
 

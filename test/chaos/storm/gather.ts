@@ -2,7 +2,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { instanceName } from "../../../src/cli/config/config.ts";
-import { runOfMark } from "../../../src/supervisor/run/launcher-marks.ts";
+import { runOfMark } from "../../../src/supervisor/run/run.ts";
 import { runsOf } from "../../../src/supervisor/run-ref.ts";
 import type { Evidence, LineNotes, NodeEvidence, Trace } from "./evidence.ts";
 import type { Fleet } from "./fleet.ts";

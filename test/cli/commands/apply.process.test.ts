@@ -9,7 +9,7 @@ import { manifest } from "../../builders.ts";
 import { startTestAgent, type TestAgent } from "../test-agent.ts";
 
 const head = "apiVersion: app.example.com/v1alpha1\nkind: NCApp\n";
-const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n";
+const config = "apiVersion: v1\nkind: Namespace\nmetadata: {name: settings}\n";
 
 describe("apply on a node with an agent", () => {
   let agent: TestAgent;
@@ -30,7 +30,7 @@ describe("apply on a node with an agent", () => {
     assert.deepEqual(await agent.command("apply", "-f", file), {
       code: 0,
       stdout: "default/mixed created\n",
-      stderr: `${file}:1: ConfigMap "settings" (v1) is not an NCApp of app.example.com/v1alpha1; skipped\n`,
+      stderr: `${file}:1: Namespace "settings" (v1) is not an NCApp of app.example.com/v1alpha1; skipped\n`,
     });
   });
 

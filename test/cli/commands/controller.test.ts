@@ -23,6 +23,7 @@ test("the scheduler reports wrong flags and exits with 2", async () => {
     [["--node-monitor-grace-period", "5s"], /agents renew every 10 s; use 20s or more/],
     [["--listen", "nonsense"], /--listen "nonsense": use an address such as/],
     [["--health-listen", ":99999"], /--health-listen ":99999": use an address such as/],
+    [["--tls-cert-file", "tls.crt"], /give both --tls-cert-file and --tls-private-key-file/],
     [["here"], /scheduler takes no operands, not "here"/],
     [["--polcy", "spread"], /did you mean --policy/],
   ];

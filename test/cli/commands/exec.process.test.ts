@@ -43,6 +43,8 @@ test("exec runs a command with the app's environment and folder, passes on strea
     stdout: `hello blue ${agent.folder}\n`,
     stderr: "err\n",
   });
+  const own = await exec(agent, ["inside", "--", "sh", "-c", "cat /proc/$NCAPP_PID/cmdline | tr '\\0' ' '"]);
+  assert.equal(own.stdout, "sleep 600 ", "$NCAPP_PID is the main process");
   for (const switches of [["-it"], ["-i", "-t"], ["--stdin", "--tty"]]) {
     const { stdout } = await exec(agent, [...switches, "inside", "--", "cat"], "hello\n");
     assert.equal(stdout, "hello\n", `${switches}`);

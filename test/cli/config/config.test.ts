@@ -224,3 +224,12 @@ test("an agent with its own state folder gets its own cgroups", async () => {
   const other = await readAgentSettings({ "state-dir": "/srv/x/../a/" }, {}, noFile);
   assert.equal(other.instance, one?.instance);
 });
+
+test("the kubelet API is not served on loopback, which the API server cannot reach", async () => {
+  for (const address of ["127.0.0.1:10250", "localhost:10250", "[::1]:10250"]) {
+    await assert.rejects(
+      readAgentSettings({ "kubelet-listen": address }, {}, async () => ""),
+      /--kubelet-listen .*: kubectl logs and exec reach it through the API server, which cannot connect to loopback; use :10250/,
+    );
+  }
+});

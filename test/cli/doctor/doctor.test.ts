@@ -3,7 +3,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { buildCRD, buildRBAC } from "../../../src/api/install/install.ts";
-import { agentPermissions, checkCluster } from "../../../src/cli/doctor/check-cluster.ts";
+import { agentPermissions } from "../../../src/cli/agent-rights/agent-rights.ts";
+import { checkCluster } from "../../../src/cli/doctor/check-cluster.ts";
 import {
   checkAgent,
   checkCgroups,
@@ -102,6 +103,28 @@ test("a server that does not answer, or a missing kubeconfig, ends the checks of
     none.map(line).join(),
     /cannot read kubeconfig \/none\/kubeconfig: no such file; use --standalone to run without one$/,
   );
+});
+
+test("a credential of another node is a problem, whatever it may do", async () => {
+  const identity = async (username: string, nodeName = "edge-7") => {
+    const answer: Answer = (request, response, index) =>
+      request.path.endsWith("/selfsubjectreviews")
+        ? json(response, { status: { userInfo: { username } } }, 201)
+        : cluster()(request, response, index);
+    const findings = await withServer(answer, ({ url }) => checkCluster({ server: url, nodeName, env: {} }));
+    return findings.filter(({ check }) => check === "identity").map(line);
+  };
+  assert.deepEqual(await identity("nckubelet:edge-8"), [
+    "problem identity: the credential is that of node edge-8 (user nckubelet:edge-8), and this node is edge-7: use the " +
+    "credential of edge-7, or set node-name to edge-8",
+  ]);
+  assert.match(
+    (await identity("system:serviceaccount:nckubelet-agents:edge-8")).join(),
+    /that of node edge-8/,
+  );
+  for (const user of ["nckubelet:edge-7", "system:serviceaccount:nckubelet-agents:edge-7", "admin"]) {
+    assert.deepEqual(await identity(user), [], user);
+  }
 });
 
 test("the installed roles grant every permission that is checked", () => {

@@ -12,10 +12,17 @@ import { joinCommand, joinedSettings } from "../../../src/cli/join/join.ts";
 import { createAuthority, createServerCertificate } from "../../harness/certificates.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
-async function createNode(t: TestContext, { status = 200 } = {}) {
-  const server = createServer((_, response) => {
+async function createNode(t: TestContext, { status = 200, user = "admin", denied = "none" } = {}) {
+  const server = createServer(async (request, response) => {
+    const body = (await Array.fromAsync(request)).join("");
     response.writeHead(status, { "content-type": "application/json" });
-    response.end(JSON.stringify({ gitVersion: "v1.30.1", minor: "30", metadata: { uid: "cluster-2" } }));
+    const answer = { allowed: !body.includes(`"resource":"${denied}"`), userInfo: { username: user } };
+    response.end(JSON.stringify({
+      gitVersion: "v1.30.1",
+      minor: "30",
+      metadata: { uid: "cluster-2" },
+      status: answer,
+    }));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const temp = tempFolder();
@@ -111,6 +118,20 @@ test("join changes nothing and says why when the API server refuses the credenti
   assert.deepEqual(await readdir(node.dir), ["config.yaml"]);
 });
 
+test("join changes nothing when the credential is that of another node, or lacks rights of an agent", async (t) => {
+  const other = await createNode(t, { user: "nckubelet:edge-8" });
+  const flags = { server: other.address, "node-name": "edge-7" };
+  await assert.rejects(other.run(flags), /credential is that of node edge-8 .* this node is edge-7: use the/);
+  assert.equal(await other.run({ ...flags, "node-name": "edge-8" }), 0);
+  const poor = await createNode(t, { denied: "leases" });
+  const missing =
+    /may not get\/create\/update leases in kube-node-lease: nckubelet manifests \| kubectl apply -f -, and/;
+  await assert.rejects(poor.run({ server: poor.address }), missing);
+  await assert.rejects(poor.run({ server: poor.address, output: join(poor.dir, "other") }), missing);
+  assert.deepEqual(await readdir(poor.dir), ["config.yaml"]);
+  assert.match(await readFile(poor.config, "utf8"), /^standalone: true$/m);
+});
+
 test("join sends no token without encryption", async (t) => {
   const node = await createNode(t);
   await assert.rejects(
@@ -150,7 +171,7 @@ async function createCluster(t: TestContext) {
     });
     const answer = request.url === "/version"
       ? { gitVersion: "v1.30.1" }
-      : { data: { kubeconfig: published } };
+      : { data: { kubeconfig: published }, status: { allowed: true } };
     response.end(JSON.stringify(answer));
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
@@ -178,7 +199,7 @@ test("join reads the CA from the cluster if the digest is given, and sends its t
   const [node, cluster] = [await createNode(t), await createCluster(t)];
   const flags = { server: cluster.address, "ca-hash": cluster.pin };
   assert.equal(await node.run(flags, { NCKUBELET_TOKEN: "secret" }), 0);
-  assert.deepEqual(cluster.asked, [
+  assert.deepEqual(cluster.asked.slice(0, 2), [
     "/api/v1/namespaces/kube-public/configmaps/cluster-info by nobody",
     "/version Bearer secret",
   ]);

@@ -3,9 +3,9 @@ import { test } from "node:test";
 import { annotations } from "../../../src/api/names.ts";
 import type { NCApp, NCAppSpec } from "../../../src/api/types.ts";
 import { drain, type DrainOptions } from "../../../src/cli/plugin/drain.ts";
-import { ncappPath, ncapps, nodes } from "../../../src/kube/resources.ts";
+import { ncappPath, ncapps, ncappsets, nodes, pods } from "../../../src/kube/resources.ts";
 import { ncapp } from "../../builders.ts";
-import { FakeApi } from "../../kube/fake-api.ts";
+import { FakeApi, problem } from "../../kube/fake-api.ts";
 
 interface Given {
   spec?: NCAppSpec;
@@ -185,4 +185,50 @@ test("drain leaves the app that a set runs on the node, and moves one of a set w
   assert.equal(problem, undefined);
   assert.match(err, /ignoring default\/web-edge-1: the set web runs one app on each of its nodes/);
   assert.deepEqual([nodeOf("web-edge-1"), nodeOf("web-0")], ["edge-1", undefined]);
+});
+
+test("drain evicts the Pods of apps, and waits while a budget or maxUnavailable of their set refuses", async () => {
+  const ownerReferences = [{
+    kind: "NCAppSet",
+    name: "web",
+    uid: "set-1",
+    apiVersion: "v",
+    controller: true,
+  }];
+  const inSet = { metadata: { ownerReferences } as object, status: { ready: true } };
+  const { api, at, run, nodeOf } = createScene({ "web-0": inSet, "web-1": inSet });
+  api.add(ncappsets, {
+    metadata: { namespace: "default", name: "web", uid: "set-1" },
+    spec: { update: { maxUnavailable: 1 } },
+  } as object);
+  for (const name of ["web-0", "web-1"]) {
+    const owners = [{ kind: "NCApp", name, uid: api.get(at(name)).metadata.uid }];
+    api.add(pods, {
+      metadata: { namespace: "default", name, ownerReferences: owners },
+      spec: { nodeName: "edge-1" },
+    } as object);
+  }
+  const evictions: string[] = [];
+  let refusals = 1;
+  const intercept = api.intercept;
+  api.intercept = (request) => {
+    const [, name = ""] = /pods\/(.*)\/eviction$/.exec(request.path) ?? [];
+    if (!name) return intercept(request);
+    evictions.push(name);
+    if (refusals-- > 0) {
+      throw problem(request, 429, "TooManyRequests", "it would violate the pod's disruption budget");
+    }
+    // Its agent and the scheduler move it.
+    api.touch(at(name), (app) => (app.spec.nodeName = "edge-2", app.status.nodeName = "edge-2"));
+    return {};
+  };
+  const { err, problem: failure } = await run();
+  assert.equal(failure, undefined);
+  assert.match(err, /waiting to evict ncapp default\/web-0: .*disruption budget/);
+  assert.match(
+    err,
+    /waiting to evict ncapp default\/web-1: 1 apps of the set web are unavailable \(maxUnavailable 1\)/,
+  );
+  assert.deepEqual(evictions.filter((name) => name === "web-0").length, 2);
+  assert.deepEqual([nodeOf("web-0"), nodeOf("web-1")], ["edge-2", "edge-2"]);
 });

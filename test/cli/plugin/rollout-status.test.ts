@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ServerResponse } from "node:http";
 import { test } from "node:test";
+import { annotations, setAnnotations } from "../../../src/api/names.ts";
 import type { NCAppSet } from "../../../src/api/types.ts";
 import { ncapps } from "../../../src/kube/resources.ts";
 import type { FakeApi } from "../../kube/fake-api.ts";
@@ -194,3 +195,61 @@ for (
     assert.equal(code, shown.startsWith("stalled") ? 1 : 0);
   });
 }
+
+/** A set of three apps that is a job, with these conditions. */
+const job = (status: SetChanges["status"], ...truths: string[]): SetChanges => ({
+  spec: { job: { parallelism: 1 }, replicas: undefined },
+  status: {
+    desired: 3,
+    ...status,
+    conditions: [
+      condition("Progressing", "True", "Running", `${status?.succeeded} of 3 apps have completed`),
+      ...["Complete", "Failed"].map((type) =>
+        condition(type, truths.includes(type) ? "True" : "False", "Why")
+      ),
+    ],
+  },
+});
+
+test("status of a job shows what has completed, and waits for its end", async () => {
+  const api = createApi(job({ succeeded: 0, active: 1 }));
+  reportChanges(api, job({ succeeded: 2, active: 1 }), job({ succeeded: 3 }, "Complete"));
+  const { code, stdout } = await rollout(api, ["status", "web"], { columns: 80 });
+  assert.equal(code, 0);
+  assert.deepEqual([...new Set(stdout.split("\r\x1b[K").slice(1))], [
+    "set shop/web: [▒▒▒▒▒▒░░░░░░░░░░░░░░] 0/3 0 of 3 apps have completed",
+    "set shop/web: [█████████████▒▒▒▒▒▒▒] 2/3 2 of 3 apps have completed",
+    "set shop/web: [████████████████████] 3/3 complete: 3 of 3 apps have completed\n",
+  ]);
+});
+
+test("status of a job that failed lists every app that failed with its node, and exits with 1", async () => {
+  const api = createApi(job({ succeeded: 1, failed: 2 }, "Failed"));
+  const exit = { reason: "Error", message: "disk full" };
+  api.add(ncapps, appOf("n1", "new", { phase: "Failed", reason: "Error", lastExit: exit }));
+  const stopped = appOf("n2", "old", { phase: "Stopped", reason: "Suspended", lastExit: exit });
+  stopped.metadata.annotations = { [annotations.run]: '{"failedAt":"2026-11-17T00:00:00Z","failures":7}' };
+  api.add(ncapps, stopped);
+  api.add(ncapps, appOf("n3", "new", { phase: "Succeeded" }));
+  const { code, stdout } = await rollout(api, ["status", "web"]);
+  assert.equal(code, 1);
+  assert.deepEqual(stdout.trim().split("\n"), [
+    "shop/web-n1 on n1: Failed: Error: disk full",
+    "  shop/web-n2 on n2: Failed: Error: disk full",
+    "set shop/web: failed: 1 of 3 apps have completed",
+  ]);
+});
+
+test("status of a job that was retried a moment ago waits for the controller", async () => {
+  const failed = job({ succeeded: 1, failed: 2 }, "Failed");
+  const metadata = { annotations: { [setAnnotations.retry]: "now" } };
+  const api = createApi({ ...failed, metadata });
+  const complete = job({ succeeded: 3, retry: "now" }, "Complete");
+  reportChanges(api, { ...complete, metadata });
+  const { code, stdout } = await rollout(api, ["status", "web"]);
+  assert.equal(code, 0);
+  assert.match(
+    stdout,
+    /waiting for the controller to see the change.*\n(.*\n)*set shop\/web: complete: 3 of 3/,
+  );
+});

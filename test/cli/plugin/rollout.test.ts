@@ -91,6 +91,21 @@ test("pause, resume, restart and promote change the set", async () => {
   assert.equal(api.get(path).spec.template.spec.shellFile, "/srv/new.sh");
 });
 
+test("retry, pause and resume of a job change what the controller reads", async () => {
+  const failed = [
+    condition("Complete", "False", "FailedIndexes"),
+    condition("Failed", "True", "FailedIndexes"),
+  ];
+  const api = createApi({ spec: { job: { suspend: false } }, status: { conditions: failed } });
+  const { code, stdout } = await rollout(api, ["retry", "web"]);
+  assert.deepEqual([code, stdout], [0, "set shop/web: apps that have not completed run again\n"]);
+  assert.match(api.get(path).metadata.annotations[setAnnotations.retry], /^20/);
+  assert.equal((await rollout(api, ["pause", "web"])).stdout, "set shop/web suspended\n");
+  assert.equal(api.get(path).spec.job.suspend, true);
+  assert.equal((await rollout(api, ["resume", "web"])).stdout, "set shop/web resumed\n");
+  assert.deepEqual([api.get(path).spec.job.suspend, api.get(path).spec.paused], [false, undefined]);
+});
+
 test("undo takes the newest revision that is not being rolled out, or the given one", async () => {
   const revisions = [revision(1, "web-first"), revision(2, "web-old"), revision(3, "web-new")];
   for (
@@ -133,6 +148,23 @@ test("what cannot be done is refused with what to use instead", async () => {
     [["undo", "web"], 1, /ControllerRevision web-odd of set shop\/web has no template/, createApi({}, [odd])],
     [["promote", "web"], 1, /set shop\/web cannot be promoted: it has no spec\.update\.canary/],
   ];
+  const job = (type: string, status: "True" | "False", more: SetChanges["status"] = {}) =>
+    createApi({
+      spec: { job: {} },
+      status: {
+        ...more,
+        conditions: [condition("Complete", "False", "x"), condition(type, status, "x")].slice(
+          type === "Complete" ? 1 : 0,
+        ),
+      },
+    });
+  cases.push(
+    [["retry", "web"], 1, /set shop\/web is no job; to try a stopped revision again: '.* restart shop\/web'/],
+    [["retry", "web"], 1, /shop\/web is complete: there is nothing to retry/, job("Complete", "True")],
+    [["retry", "web"], 1, /still running, and no app has failed/, job("Failed", "False")],
+    [["restart", "web"], 1, /is a job, .*'.* retry shop\/web' runs the rest/, job("Failed", "True")],
+    [["resume", "web"], 1, /shop\/web is not suspended/, job("Failed", "True")],
+  );
   const notPromoted: [SetChanges, RegExp][] = [
     [
       { status: { observedGeneration: 1 } },

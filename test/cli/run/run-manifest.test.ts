@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { manifestOf } from "../../../src/cli/run/run-manifest.ts";
+import { checkScript, manifestOf } from "../../../src/cli/run/run-manifest.ts";
 import { parseInvocation } from "../../../src/cli/parse-invocation.ts";
 import { runCommand } from "../../../src/cli/run/run.ts";
 
@@ -32,6 +32,8 @@ test("manifestOf() makes an NCApp from a script and flags", () => {
         "on-failure",
         "--grace",
         "5",
+        "--stop-signal",
+        "quit",
         "--pids-max",
         "9",
         "-w",
@@ -55,6 +57,7 @@ test("manifestOf() makes an NCApp from a script and flags", () => {
         pidsMax: 9,
         restartPolicy: "OnFailure",
         terminationGracePeriodSeconds: 5,
+        stopSignal: "SIGQUIT",
       },
     },
   );
@@ -76,9 +79,13 @@ for (
     [["web.sh", "--env", "constructor"], /--env constructor: not set in your environment/],
     [["web.sh", "--restart", "constructor"], /--restart "constructor": use always, on-failure or never/],
     [["web.sh", "--restart", "sometimes"], /--restart "sometimes": use always, on-failure or never/],
+    [
+      ["web.sh", "--stop-signal", "nine"],
+      /--stop-signal: Unsupported value: "SIGNINE": did you mean "SIGINT"\?/,
+    ],
     [["web.sh", "--grace", "soon"], /--grace "soon": use a whole number/],
     [["web.sh", "-e", "MISSING"], /--env MISSING: not set in your environment; use MISSING=VALUE/],
-    [["web.sh", "-e", "1x=2"], /spec\.env\[0\]\.name/],
+    [["web.sh", "-e", "1x=2"], /^--env: Invalid value: "1x"/],
     [["http://example.com/x.sh"], /--sha256: Required value/],
     [["...sh"], /"\.\.\.sh" cannot be the name of an app: choose one with --name/],
   ] as const
@@ -90,3 +97,10 @@ for (
     );
   });
 }
+
+test("checkScript() hints at -- if the script is a whole command line", async () => {
+  await assert.rejects(checkScript("/bin/sh -c true"), {
+    message: "/bin/sh -c true: no such file; /bin/sh is a file: " +
+      "write the arguments behind --, as in nckubelet run /bin/sh -- -c true",
+  });
+});

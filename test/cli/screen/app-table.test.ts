@@ -6,7 +6,11 @@ import { ncapp } from "../../builders.ts";
 const failed = (namespace: string) =>
   ncapp({
     metadata: { name: "web", namespace },
-    status: { phase: "BackOff", message: "Ended with status 3: Error; restarting in 20 s", restarts: 2 },
+    status: {
+      phase: "BackOff",
+      message: "Ended with status 3: Error; restarting at 1970-01-01T00:00:20Z",
+      restarts: 2,
+    },
   });
 const headerAt = (width: number, ...apps: ReturnType<typeof failed>[]) =>
   appTable(apps, { now: 0, width })[0]!.split(/ +/);
@@ -23,6 +27,15 @@ test("a narrow table leaves out columns, so that messages are legible, and cuts 
   const [, row = ""] = appTable([failed("default")], { now: 0, width: 80 });
   assert.match(row, /Ended with status 3: Er.*…$/);
   assert.equal([...row].length, 80);
+});
+
+test("a message counts down to the next try", () => {
+  const messageAt = (now: number) => appTable([failed("default")], { now })[1]!.split("; ")[1];
+  assert.deepEqual([0, 19_001, 20_001].map(messageAt), [
+    "restarting in 20 s",
+    "restarting in 1 s",
+    "restarting at 1970-01-01T00:00:20Z",
+  ]);
 });
 
 test("a narrow table without messages has all columns", () => {

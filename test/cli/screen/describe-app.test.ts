@@ -19,7 +19,7 @@ const web: NodeApp = {
   status: {
     phase: "BackOff",
     reason: "OOMKilled",
-    message: "Ended with status 137 (SIGKILL): OOMKilled; restarting in 10 s",
+    message: "Ended with status 137 (SIGKILL): OOMKilled; restarting at 2026-01-01T00:10:10Z",
     restarts: 3,
     oomKills: 2,
     lastExit: {
@@ -110,4 +110,17 @@ test("describeApp() hides secrets of an NCApp from the API server, and control c
 test("describeApp() colors only the phase", () => {
   const colored = describeApp(web, now, (color, text) => `<${color}>${text}</>`);
   assert.deepEqual(colored.filter((line) => line.includes("<")), ["Phase:       <red>BackOff</>"]);
+});
+
+test("describeApp() shows a stop signal that is not the usual one, and what went wrong with a stop file", () => {
+  const problem = 'spec.stopFile: "/srv/stop.sh" ended with status 3';
+  const stopped = { ...web.status, lastExit: { reason: "Stopped", message: problem } };
+  const shown = (spec: NodeApp["spec"]) =>
+    describeApp({ ...web, spec, status: stopped }, now).filter((line) => /stop/i.test(line.slice(0, 50)));
+  assert.deepEqual(shown({ stopSignal: "SIGTERM", stopTarget: "All" }), [
+    "  Reason:   Stopped",
+    `    ${problem}`,
+  ]);
+  assert.deepEqual(shown({ stopSignal: "SIGQUIT" })[0], "  Stop signal:   SIGQUIT");
+  assert.deepEqual(shown({ stopTarget: "Main" })[0], "  Stop signal:   SIGTERM, to the main process");
 });

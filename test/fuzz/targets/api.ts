@@ -18,7 +18,7 @@ import { safeMessage } from "../../../src/report/events/safe-message.ts";
 import { fileNameOf } from "../../../src/sources/app-files.ts";
 import { readManifests } from "../../../src/sources/manifest-reading.ts";
 import { markPath } from "../../../src/supervisor/layout.ts";
-import { runOfMark } from "../../../src/supervisor/run/launcher-marks.ts";
+import { runOfMark } from "../../../src/supervisor/run/run.ts";
 import { nextRun } from "../../../src/supervisor/cron-times.ts";
 import { goodSpecs } from "../../api/samples.ts";
 import { holds, oneLine, type Target } from "../engine.ts";
@@ -62,13 +62,17 @@ const manifests: Target = {
     `${example("hello.yaml")}---\n${example("once.yaml")}`,
     JSON.stringify({ apiVersion: "v1", kind: "List", items: goodSpecs.slice(0, 3).map((spec) => app(spec)) }),
     ...goodSpecs.map((spec) => JSON.stringify(app(spec))),
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\ndata: {a: aGk=}\nstringData: {b: c}\n",
     "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n",
   ],
   tokens: manifestTokens,
   open: () => ({
     run(input) {
       const text = textOf(input);
-      const { problems } = readManifests(text, "apps.yaml", "/base");
+      const { problems } = readManifests(text, "apps.yaml", {
+        baseDir: "/base",
+        file: { uid: 0, mode: 0o600 },
+      });
       for (const { message } of problems) oneLine(message, "a problem", 1000);
       const parsed = parseManifests(text, "apps.yaml", { baseDir: "/base" });
       for (const problem of parsed.problems) oneLine(formatProblem(problem), "a problem", 1000);

@@ -5,7 +5,7 @@ import { rmSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { createServerApp } from "../../../src/server/app.ts";
-import { createBoundedServer, defaultBounds } from "../../../src/server/listen/bounded-server.ts";
+import { createBoundedServer, defaultBounds } from "../../../src/server/listen/listen.ts";
 import { reasons } from "../../../src/server/refusal.ts";
 import { listeners } from "../../server/fake-agent.ts";
 import { holds, type Session, type Target } from "../engine.ts";

@@ -55,7 +55,7 @@ function checkObject(object: KubeObject): void {
 const watch: Target = {
   name: "watch-stream",
   covers: [
-    ..."followList openWatch streamList collectInitial splitLines objectProblem tidy".split(" "),
+    ..."followList openWatch streamList objectProblem tidy".split(" "),
     "asStatus",
   ],
   samples: [

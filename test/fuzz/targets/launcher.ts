@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { type ChildProcess, spawn } from "node:child_process";
 import { encodeFields } from "../../../src/supervisor/launcher/request.ts";
-import { encodeEnvironment } from "../../../src/supervisor/run/environment.ts";
+import { encodeEnvironment } from "../../../src/supervisor/run/run.ts";
 import { sanitizedLauncher } from "../../harness/launcher.ts";
 import { Broken, holds, type Session, type Target } from "../engine.ts";
 

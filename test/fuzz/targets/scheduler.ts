@@ -81,7 +81,7 @@ const objects: Target = {
       range: { metadata: { name: "r" }, spec: { limits: [{ type: "app.example.com/NCApp", max: limits }] } },
     }),
     JSON.stringify({
-      quota: { metadata: { name: "q" }, spec: { hard: { "requests.app.example.com/cpuPCT": "50" } } },
+      quota: { metadata: { name: "q" }, spec: { hard: { "app.example.com/cpuPCT": "50" } } },
     }),
     JSON.stringify({ priority: { metadata: { name: "p" }, value: 5, globalDefault: true } }),
   ],

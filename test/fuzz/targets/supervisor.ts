@@ -23,8 +23,8 @@ import {
   type ReadLogOptions,
   readTail,
 } from "../../../src/supervisor/logs/logs.ts";
-import { readMarks } from "../../../src/supervisor/run/launcher-marks.ts";
-import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
+import { readMarks } from "../../../src/supervisor/run/run.ts";
+import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/records.ts";
 import { headBytes, isShell, readHead, repairText } from "../../../src/supervisor/script/script-text.ts";
 import type { UserFiles } from "../../../src/supervisor/launcher/launcher.ts";
 import { prepareScript } from "../../../src/supervisor/script/script.ts";

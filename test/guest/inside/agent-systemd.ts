@@ -41,7 +41,7 @@ function installService(): void {
   mkdirSync(manifests, { recursive: true });
   writeFileSync(
     "/etc/systemd/system/nckubelet.service",
-    `[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/share/nckubelet agent --standalone --sync-period 5s --manifests ${manifests}\n`,
+    `[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/share/nckubelet agent --standalone --sync-period 5s --manifests ${manifests}\nExecReload=/bin/kill -HUP $MAINPID\n`,
   );
   systemctl("daemon-reload");
 }
@@ -73,6 +73,12 @@ test("an app keeps its process and its limits through 10 restarts of the agent's
       `round ${round}`,
     );
   }
+  const mainPid = () => systemctl("show", "nckubelet", "-p", "MainPID", "--value").trim();
+  const agent = mainPid();
+  const log = () => execFileSync("journalctl", ["-u", "nckubelet", "--no-pager"], { encoding: "utf8" });
+  systemctl("reload", "nckubelet");
+  await waitFor("the agent has reloaded", () => log().includes("reloaded: manifests"), 60_000);
+  assert.equal(mainPid(), agent);
   systemctl("stop", "nckubelet");
   assert.ok(existsSync(`/proc/${first.status.pid}`), "a stop of the agent leaves the app alone");
   systemctl("stop", "nckubelet-apps.scope");

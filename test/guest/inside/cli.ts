@@ -73,7 +73,8 @@ test("an app killed by its memory cap is reported by run and describe", async ()
     "never",
     "--attach",
   );
-  assert.deepEqual([code, stdout], [1, "hungry\n"]);
+  // The status of the script: SIGKILL.
+  assert.deepEqual([code, stdout], [137, "hungry\n"]);
   assert.match(stderr, /default\/hungry is Failed: .*OOMKilled; see 'nckubelet logs hungry'/);
   assert.match((await command("describe", "hungry")).stdout, /^ {2}Reason: +OOMKilled$/m);
 });

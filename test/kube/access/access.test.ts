@@ -68,24 +68,6 @@ test("loadAccess() picks up a changed client certificate only if its key matches
   assert.deepEqual([second.cert, second.key], [bob.cert, bob.key]);
 });
 
-test("loadAccess() uses basic auth, namespace, server name and a changed authority of a kubeconfig", async (t) => {
-  const folder = tempFolder(t).path;
-  const authority = join(folder, "ca.crt");
-  await writeFile(authority, ca);
-  const cluster =
-    'server: "https://k8s.test/base/", certificate-authority: ca.crt, tls-server-name: kube.test';
-  await writeFile(join(folder, "config"), kubeconfig("username: me, password: s3cret", cluster));
-  const access = await loadAccess({ kubeconfig: join(folder, "config"), checkMs: 0 });
-  const { headers, tls } = await access.credentials();
-  assert.deepEqual(headers, { authorization: `Basic ${btoa("me:s3cret")}` });
-  assert.equal(access.namespace, "shop");
-  assert.deepEqual([tls.ca, tls.servername, tls.rejectUnauthorized], [ca, "kube.test", true]);
-  await replace(authority, `${ca}${ca}`);
-  await waitFor("the changed authority is used", async () => (await access.credentials()).tls !== tls);
-  const shown = `https://k8s.test/base (context "c" of ${join(folder, "config")}, basic auth)`;
-  assert.equal(access.describe(), shown);
-});
-
 test("loadAccess() prefers another server over that of the kubeconfig, and keeps its credential", async (t) => {
   const folder = tempFolder(t).path;
   await writeFile(join(folder, "config"), kubeconfig("token: abc"));

@@ -1,9 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { NCApp } from "../../../src/api/types.ts";
-import { ncapps } from "../../../src/kube/resources.ts";
-import { collectInitial } from "../../../src/kube/watch/stream-list.ts";
-import type { Identified } from "../../../src/kube/wire.ts";
 import {
   accept,
   type Answer,
@@ -22,38 +18,6 @@ import {
 import { type Event, following } from "../follower.ts";
 
 const limit = { timeout: 30_000 };
-const expected = { resource: ncapps, filter: (app: NCApp) => app.spec.nodeName === "node-a" };
-const parsed = (text: string) => JSON.parse(text);
-
-test("collectInitial() collects objects, and changes made meanwhile, until the end is marked", () => {
-  const items = new Map<string, Identified<NCApp>>();
-  const take = (text: string) => collectInitial(items, parsed(text), expected);
-  assert.deepEqual(take(line("ADDED", ncapp("a"))), { kind: "more" });
-  take(line("ADDED", ncapp("b")));
-  take(line("ADDED", ncapp("elsewhere", "node-b")));
-  take(line("ADDED", ncapp("moved")));
-  take(line("MODIFIED", ncapp("moved", "node-b")));
-  take(line("DELETED", ncapp("b")));
-  assert.deepEqual(take(endOfList("12")), { kind: "end", resourceVersion: "12" });
-  assert.deepEqual([...items.keys()], ["default/a"]);
-  assert.ok(!("managedFields" in items.get("default/a")!.metadata));
-});
-
-const notStreams: [string, string][] = [
-  ["an ordinary bookmark", bookmark("12")],
-  ["an error", errorLine(500, "InternalError", "the required storage feature is disabled")],
-];
-for (const [what, text] of notStreams) {
-  test(`collectInitial() takes ${what} before the end for a server that cannot stream`, () => {
-    assert.equal(collectInitial(new Map(), parsed(text), expected).kind, "unsupported");
-  });
-}
-
-test("collectInitial() rejects an end without a version, and objects of another kind", () => {
-  for (const text of [endOfList(""), endOfList("0"), line("ADDED", { ...ncapp("a"), kind: "Pod" })]) {
-    assert.equal(collectInitial(new Map(), parsed(text), expected).kind, "invalid");
-  }
-});
 
 /** Follows the NCApps of node-a by streaming lists. */
 const streaming: typeof following = (answer, use, options) =>
@@ -69,28 +33,37 @@ const kinds = ({ requests }: FakeServer) =>
   requests.map((request) => isStream(request) ? "stream" : isWatch(request) ? "watch" : "list");
 const at = (resourceVersion: string) => ({ resourceVersion });
 
-test("a streaming list is one request: the objects, their end, and the watch", limit, async () => {
-  const server = apiServer({
-    streams: [streams(
-      line("ADDED", ncapp("a")),
-      line("ADDED", ncapp("elsewhere", "node-b")),
-      endOfList("12"),
-      line("MODIFIED", ncapp("a", "node-a", at("13"))),
-      line("DELETED", ncapp("a", "node-a", at("14"))),
-    )],
-  });
-  await streaming(server, async ({ next }, seen) => {
-    const listed = await next("listed");
-    assert.deepEqual([names(listed), listed.resourceVersion], [["a"], "12"]);
-    assert.equal((await next("applied")).object.metadata.resourceVersion, "13");
-    assert.equal((await next("deleted")).object.metadata.name, "a");
-    assert.deepEqual(kinds(seen), ["stream"]);
-    const { query } = seen.requests[0]!;
-    assert.equal(query.get("fieldSelector"), "spec.nodeName=node-a");
-    assert.equal(query.get("resourceVersionMatch"), "NotOlderThan");
-    assert.equal(query.get("resourceVersion"), null);
-  }, { fieldSelector: "spec.nodeName=node-a" });
-});
+test(
+  "a streaming list is one request: the objects, what changes meanwhile, their end, and the watch",
+  limit,
+  async () => {
+    const server = apiServer({
+      streams: [streams(
+        line("ADDED", ncapp("a")),
+        line("ADDED", ncapp("elsewhere", "node-b")),
+        line("ADDED", ncapp("moved")),
+        line("MODIFIED", ncapp("moved", "node-b")),
+        line("ADDED", ncapp("gone")),
+        line("DELETED", ncapp("gone")),
+        endOfList("12"),
+        line("MODIFIED", ncapp("a", "node-a", at("13"))),
+        line("DELETED", ncapp("a", "node-a", at("14"))),
+      )],
+    });
+    await streaming(server, async ({ next }, seen) => {
+      const listed = await next("listed");
+      assert.deepEqual([names(listed), listed.resourceVersion], [["a"], "12"]);
+      assert.ok(!("managedFields" in listed.items[0]!.metadata));
+      assert.equal((await next("applied")).object.metadata.resourceVersion, "13");
+      assert.equal((await next("deleted")).object.metadata.name, "a");
+      assert.deepEqual(kinds(seen), ["stream"]);
+      const { query } = seen.requests[0]!;
+      assert.equal(query.get("fieldSelector"), "spec.nodeName=node-a");
+      assert.equal(query.get("resourceVersionMatch"), "NotOlderThan");
+      assert.equal(query.get("resourceVersion"), null);
+    }, { fieldSelector: "spec.nodeName=node-a" });
+  },
+);
 
 test(
   "a watch that broke after a streaming list resumes from its last version, without a list",
@@ -165,10 +138,13 @@ const cuts: [string, Answer][] = [
     accept(response, line("ADDED", ncapp("a")));
     response.end();
   }],
+  ["has no version", streams(line("ADDED", ncapp("a")), endOfList(""))],
+  ["has version 0", streams(line("ADDED", ncapp("a")), endOfList("0"))],
+  ["has an object of another kind", streams(line("ADDED", { ...ncapp("a"), kind: "Pod" }), endOfList("12"))],
 ];
 for (const [what, cut] of cuts) {
   test(
-    `a connection that ${what} before the end of the list reports a problem and no object`,
+    `a stream that ${what} before or at the end of the list reports a problem and no object`,
     limit,
     async () => {
       const server = apiServer({ streams: [cut], lists: [lists([ncapp("a"), ncapp("b")], "10")] });

@@ -150,21 +150,32 @@ test(
   },
 );
 
-test("a body that ends cleanly inside a line counts as a lost connection", limit, async () => {
-  const whole = line("ADDED", ncapp("a", "node-a", { resourceVersion: "11" }));
-  const server = apiServer({ lists: [lists([], "10")], watches: [ends(whole.slice(0, -1)), stays(whole)] });
-  await following(server, async ({ next }, seen) => {
-    await next("listed");
-    assert.match((await next("problem")).error.message, /broke off inside a line/);
-    await next("applied");
-    assert.equal(listsOf(seen).length, 1);
-  });
-});
+test(
+  "a body that ends cleanly inside a line, or a line without an end, counts as a lost connection",
+  limit,
+  async () => {
+    const whole = line("ADDED", ncapp("a", "node-a", { resourceVersion: "11" }));
+    const bad = {
+      "broke off inside": ends(whole.slice(0, -1)),
+      "is longer than": ends("x".repeat(17 << 20)),
+    };
+    for (const [problem, answer] of Object.entries(bad)) {
+      const server = apiServer({ lists: [lists([], "10")], watches: [answer, stays(whole)] });
+      await following(server, async ({ next }, seen) => {
+        await next("listed");
+        assert.ok((await next("problem")).error.message.includes(problem));
+        await next("applied");
+        assert.equal(listsOf(seen).length, 1);
+      });
+    }
+  },
+);
 
 test("characters split between chunks arrive whole", limit, async () => {
   const app = ncapp("a");
   app.spec.args = ["größe 世界 🦀"];
-  const bytes = Buffer.from(line("ADDED", app));
+  // Empty lines between events are none.
+  const bytes = Buffer.from(`\n\r\n${line("ADDED", app)}`);
   const server = apiServer({
     lists: [lists([])],
     watches: [async (_, response) => {

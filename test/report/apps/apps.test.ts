@@ -21,6 +21,7 @@ function reportsOfJob() {
   const reports = createAppReports({
     client: api.client,
     node: "node-a",
+    size: { cpus: 4, memoryBytes: 8_000_000_000 },
     log: silentLogger,
     reportPeriodMs: 10_000,
     mode: "never",

@@ -17,24 +17,31 @@ test("the list of Pods comes in small pages; of each Pod only what is needed sta
   const owner = { namespace: "default", name: "web", uid: "uid-web" };
   const shown = { owner, app: { ...app, spec: applyDefaults({}) } };
   const api = new FakeApi();
+  const ending = new AbortController();
+  const size = { cpus: 4, memoryBytes: 8_000_000_000 };
   const status = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] };
-  const pod: Pod = { ...newPod(shown, "n1", "web"), status };
+  const pod: Pod = { ...newPod(shown, { name: "n1", size }, "web"), status };
   const stored = api.add(podResource, pod);
-  api.add(podResource, newPod(shown, "n2", "web-2"));
+  api.add(podResource, newPod(shown, { name: "n2", size }, "web-2"));
   const listed: Identified<Pod>[] = [];
   await withClient(api.answer, async (client) => {
     await followPods({
       client,
       node: "n1",
       log: createTestLog(),
-      once: true,
-      onListed: ({ items }) => void listed.push(...items),
+      onListed({ items }) {
+        listed.push(...items);
+        ending.abort();
+      },
       onApplied() {},
       onDeleted() {},
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.any([ending.signal, AbortSignal.timeout(10_000)]),
     });
   });
-  assert.deepEqual(listed.map(({ metadata, spec }) => [metadata.name, spec]), [["web", undefined]]);
+  assert.deepEqual(listed.map(({ metadata, spec }) => [metadata.name, spec]), [[
+    "web",
+    { nodeName: "n1", containers: [{ name: "app", image: "nckubelet/script" }] },
+  ]]);
   assert.deepEqual(readPod(listed[0]!), readPod(stored));
   assert.deepEqual(
     api.asked.map(({ query }) => query).filter((query) => query?.limit).map((query) => query?.limit),

@@ -23,7 +23,7 @@ const statusFor = (
 ) =>
   podStatus(
     { app: { ...ncapp(), spec: applyDefaults(spec) }, status, started: status.phase === "Running" },
-    { addresses: ["192.0.2.1"] },
+    { addresses: ["192.0.2.1"], size: { cpus: 4, memoryBytes: 8_000_000_000 } },
     before,
     now,
   );

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { applyDefaults } from "../../../src/api/validate/validate.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../../src/api/types.ts";
-import { pods as podResource } from "../../../src/kube/resources.ts";
+import { nodes, pods as podResource } from "../../../src/kube/resources.ts";
 import type { FollowPodsOptions } from "../../../src/report/pods/follow-pods.ts";
 import { newPod } from "../../../src/report/pods/pod-object.ts";
-import { isMirrorPodOf } from "../../../src/report/pods/pod-plan.ts";
 import { createPods, type PodsOptions, type ShownApp } from "../../../src/report/pods/pods.ts";
 import { ncapp } from "../../builders.ts";
 import { type Asked, FakeApi, problem } from "../../kube/fake-api.ts";
@@ -13,6 +12,7 @@ import { FakeClock } from "../fake-clock.ts";
 import { createTestLog } from "../test-log.ts";
 
 const folder = "/api/v1/namespaces/default/pods";
+const size = { cpus: 4, memoryBytes: 8_000_000_000 };
 const running: NCAppStatus = { phase: "Running", startTime: "2030-01-01T00:00:00Z", ready: true };
 
 const shown = (
@@ -37,6 +37,7 @@ function setUp(options: Partial<PodsOptions> = {}) {
   const pods = createPods({
     client: api.client,
     node: "n1",
+    size,
     log,
     clock,
     random: () => 0.5,
@@ -47,7 +48,7 @@ function setUp(options: Partial<PodsOptions> = {}) {
   const listed = () =>
     server!.onListed({
       type: "listed",
-      items: structuredClone([...api.objects.values()].filter((pod) => isMirrorPodOf("n1", pod))),
+      items: structuredClone([...api.objects.values()].filter(({ spec }) => spec.nodeName === "n1")),
       resourceVersion: "9000",
     });
   const changed = (name: string) => server!.onApplied(structuredClone(api.get(`${folder}/${name}`)));
@@ -205,12 +206,12 @@ test("a name that another Pod has is left to it, and one on the app's earlier no
   pods.show(shown("web"));
   pods.show(shown("moved"));
   await clock.advance(5000);
-  const other = pods.podNameOf("default/web");
+  const other = pods.podOf("default/web")?.name;
   assert.match(other ?? "", /^web-[0-9a-f]{5}$/);
-  assert.equal(pods.podNameOf("default/moved"), undefined);
+  assert.equal(pods.podOf("default/moved")?.name, undefined);
   api.objects.delete(`${folder}/moved`);
   await clock.advance(20_000);
-  assert.equal(pods.podNameOf("default/moved"), "moved");
+  assert.equal(pods.podOf("default/moved")?.name, "moved");
   assert.deepEqual(pods.appOfPod("default", other!), { namespace: "default", name: "web" });
   assert.match(log.text(), /another Pod has the name of an app/);
 });
@@ -225,16 +226,96 @@ test("a namespace that refuses Pods is logged once and asked again after five mi
   pods.show(shown("e", running, { metadata: { namespace: "shop" } }));
   await clock.advance(301_000);
   assert.equal(api.asked.filter(({ path }) => path === folder).length, 4, "two at the same time, twice");
-  assert.equal(pods.podNameOf("shop/e"), "e");
+  assert.equal(pods.podOf("shop/e")?.name, "e");
   assert.deepEqual(log.lines, ["info this namespace refuses Pods: kubectl does not show its apps as Pods"]);
   api.intercept = () => undefined;
   await clock.advance(300_000);
-  assert.deepEqual(["a", "b", "c", "d"].map((name) => pods.podNameOf(`default/${name}`)), [
+  assert.deepEqual(["a", "b", "c", "d"].map((name) => pods.podOf(`default/${name}`)?.name), [
     "a",
     "b",
     "c",
     "d",
   ]);
+});
+
+test("a server that refuses for moments is asked again after 1, 2, 4 … s, and a stopped app loses its endpoint then", async () => {
+  const { api, clock, pods } = await showWeb();
+  api.takeAsked();
+  let refusing = true;
+  api.intercept = (request) => {
+    if (refusing) {
+      throw problem(request, 403, "Forbidden", 'User "nckubelet:n1" cannot patch resource "pods/status"');
+    }
+  };
+  pods.show(shown("web", { phase: "Stopping" }));
+  await clock.advance(7000);
+  assert.equal(api.takeAsked().length, 4, "at 0, 1, 3 and 7 s");
+  refusing = false;
+  await clock.advance(8000);
+  const ready = api.get(`${folder}/web`).status.conditions.find(({ type }: { type: string }) =>
+    type === "Ready"
+  );
+  assert.equal(ready.status, "False");
+  await clock.advance(600_000);
+  refusing = true;
+  api.takeAsked();
+  pods.show(shown("web"));
+  await clock.advance(300_000);
+  const asked = api.takeAsked().length;
+  assert.ok(asked >= 12 && asked <= 15, `every 30 s at last: ${asked}`);
+});
+
+test("a Pod that is no longer ready goes before all other changes", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  for (const name of ["a", "b", "c", "web"]) pods.show(shown(name));
+  await clock.advance(0);
+  api.takeAsked();
+  let answer = () => {};
+  const held = new Promise<void>((resolve) => answer = resolve);
+  api.intercept = () => held;
+  for (const name of ["a", "b", "c"]) pods.show(shown(name, { ...running, restarts: 1 }));
+  pods.show(shown("web", { phase: "Stopping" }));
+  answer();
+  await clock.advance(0);
+  assert.equal(api.takeAsked()[2], `PATCH ${folder}/web/status`, "two were in flight");
+});
+
+test("Pod Security that refuses one app refuses no other, and the app is told until it has a Pod", async () => {
+  const changes: string[] = [];
+  const scene = setUp({ onRefusal: (key) => changes.push(`${key} ${scene.pods.refusalOf(key)?.reason}`) });
+  const { api, clock, pods, register } = scene;
+  const why = 'pods "root" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true';
+  api.intercept = (request) => {
+    const { metadata } = request.body as { metadata: { name?: string } };
+    if (request.method === "POST" && metadata.name === "root") throw problem(request, 403, "Forbidden", why);
+  };
+  await register();
+  pods.show(shown("root"));
+  pods.show(shown("user", running, { spec: { runAsUser: "web" } }));
+  await clock.advance(299_000);
+  assert.equal(api.takeAsked().filter((request) => request.startsWith("POST")).length, 2);
+  assert.deepEqual([pods.podOf("default/root"), pods.podOf("default/user")?.name], [undefined, "user"]);
+  assert.match(pods.refusalOf("default/root")?.message ?? "", /violates PodSecurity/);
+  api.intercept = () => undefined;
+  await clock.advance(2000);
+  assert.equal(pods.podOf("default/root")?.name, "root");
+  assert.deepEqual(changes, ["default/root PodSecurity", "default/root undefined"]);
+});
+
+test("what a server refuses for moments is not worth a word, what it refuses for a minute is", async () => {
+  const { api, clock, pods, register } = setUp();
+  api.intercept = (request) => {
+    if (request.method === "POST") throw problem(request, 403, "Forbidden", "cannot create resource");
+  };
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(40_000);
+  assert.equal(pods.refusalOf("default/web"), undefined);
+  await clock.advance(60_000);
+  assert.equal(pods.refusalOf("default/web")?.reason, "PodForbidden");
+  pods.remove("default/web");
+  assert.equal(pods.refusalOf("default/web"), undefined);
 });
 
 test("a quota that has no room for another Pod does not delay changes of those that are there", async () => {
@@ -339,7 +420,7 @@ test("the Pod of a local app belongs to its mirror, and leads to the app", async
   await clock.advance(0);
   assert.equal(api.get(`${folder}/web-n1`).metadata.ownerReferences[0].name, "web-n1");
   assert.deepEqual(pods.appOfPod("default", "web-n1"), { namespace: "default", name: "web" });
-  assert.equal(pods.podNameOf("default/web"), "web-n1");
+  assert.equal(pods.podOf("default/web")?.name, "web-n1");
   pods.show(shown("web"));
   await clock.advance(0);
   assert.deepEqual([...api.objects.keys()], [`${folder}/web`], "the mirror got another name");
@@ -354,7 +435,7 @@ test("podList() has whole Pods with the uid that the server gave them", async ()
 });
 
 test("with --pods never, the Pods of an earlier agent are deleted and none is made", async () => {
-  const { api, clock, pods, register, following } = setUp({ mode: "never" });
+  const { api, clock, pods, register } = setUp({ mode: "never" });
   const earlier = setUp({ client: api.client });
   await earlier.register();
   earlier.pods.show(shown("web"));
@@ -363,7 +444,6 @@ test("with --pods never, the Pods of an earlier agent are deleted and none is ma
   pods.show(shown("new"));
   await register();
   await clock.advance(0);
-  assert.equal(following()!.once, true);
   assert.deepEqual(api.takeAsked(), [`DELETE ${folder}/web`]);
 });
 
@@ -371,7 +451,7 @@ test("an app in a namespace of Kubernetes has no Pod, which the log says once; o
   const { api, clock, log, pods, register } = setUp();
   const inSystem = (name: string) => shown(name, running, { metadata: { namespace: "kube-system" } });
   const path = "/api/v1/namespaces/kube-system/pods";
-  const old = newPod(inSystem("dns"), "n1", "dns");
+  const old = newPod(inSystem("dns"), { name: "n1", size }, "dns");
   api.put(`${path}/dns`, { ...old, metadata: { ...old.metadata, uid: "old", resourceVersion: "1" } });
   await register();
   pods.show(inSystem("dns"));
@@ -384,5 +464,50 @@ test("an app in a namespace of Kubernetes has no Pod, which the log says once; o
   assert.ok(asked.includes("POST /api/v1/namespaces/kubernetes-apps/pods"));
   const lines = log.lines.filter((line) => /belongs to Kubernetes/.test(JSON.stringify(line)));
   assert.equal(lines.length, 1);
-  assert.equal(pods.podNameOf("kube-system/dns"), undefined);
+  assert.equal(pods.podOf("kube-system/dns")?.name, undefined);
+});
+
+test("a Pod that is deleted on a cordoned node takes its app along, on another it comes back", async () => {
+  for (const cordoned of [true, false]) {
+    const left: string[] = [];
+    const scene = setUp({ onEvicted: (key) => left.push(key) });
+    const { api, clock, pods, changed, register, following } = scene;
+    api.add(nodes, { metadata: { name: "n1" }, spec: { unschedulable: cordoned } } as object);
+    await register();
+    pods.show({ ...shown("web"), movable: true });
+    await clock.advance(0);
+    api.touch(`${folder}/web`, ({ metadata }) => metadata.deletionTimestamp = "x");
+    const deleted = structuredClone(api.get(`${folder}/web`));
+    api.takeAsked();
+    changed("web");
+    await clock.advance(0);
+    const asked = api.takeAsked();
+    assert.deepEqual(left, cordoned ? ["default/web"] : []);
+    assert.equal(pods.isEvicted("default/web"), cordoned);
+    assert.deepEqual(asked, [`GET /api/v1/nodes/n1`, ...(cordoned ? [] : [`DELETE ${folder}/web`])]);
+    if (!cordoned) following()!.onDeleted(deleted);
+    else {
+      // A new state does not bring it back; its end removes the Pod.
+      pods.show({ ...shown("web", { ...running, phase: "Stopping", ready: false }), movable: true });
+      await clock.advance(0);
+      assert.deepEqual(api.takeAsked(), [`PATCH ${folder}/web/status`]);
+      pods.remove("default/web");
+    }
+    await clock.advance(0);
+    assert.equal(api.takeAsked()[0], cordoned ? `DELETE ${folder}/web` : `POST ${folder}`);
+  }
+});
+
+test("where Pods that can be evicted are refused for their service account, apps have mirror Pods", async () => {
+  const { api, clock, pods, register } = setUp();
+  await register();
+  api.intercept = (request) => {
+    const { method, body } = request;
+    if (method !== "POST" || body.metadata.annotations["kubernetes.io/config.mirror"]) return undefined;
+    throw problem(request, 403, "Forbidden", "the Pod of an agent has one container, without volumes");
+  };
+  pods.show({ ...shown("web"), movable: true });
+  await clock.advance(0);
+  await clock.advance(1000);
+  assert.ok(api.get(`${folder}/web`).metadata.annotations["kubernetes.io/config.mirror"]);
 });

@@ -23,6 +23,24 @@ test("statusDelta() removes a field that the app no longer has, and keeps the sc
   assert.deepEqual(statusDelta(seen, { phase: "Succeeded" }), { phase: "Succeeded", pid: null });
 });
 
+test("statusDelta() removes the conditions of the state before, and keeps those of other clients", () => {
+  const types = [
+    "Audited",
+    "Scheduled",
+    "Ready",
+    "Stalled",
+    "Failed",
+    "Complete",
+    "Suspended",
+    "Reconciling",
+    "PodShown",
+  ];
+  const seen = { conditions: types.map((type) => ready("True", { type })) };
+  const wanted = { conditions: ["Scheduled", "Ready"].map((type) => ready("True", { type })) };
+  const { conditions } = statusDelta(seen, wanted) as { conditions: Condition[] };
+  assert.deepEqual(conditions.map(({ type }) => type), ["Audited", "Scheduled", "Ready"]);
+});
+
 test("statusDelta() sets nodeName, also to empty, and leaves it alone if the agent says nothing about it", () => {
   assert.deepEqual(statusDelta({ phase: "Running" }, { phase: "Running", nodeName: "a" }), { nodeName: "a" });
   assert.deepEqual(statusDelta({ nodeName: "a" }, { nodeName: "" }), { nodeName: "" });

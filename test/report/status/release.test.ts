@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { NCAppStatus } from "../../../src/api/types.ts";
 import { ncappPath, ncapps } from "../../../src/kube/resources.ts";
-import { createReleases } from "../../../src/report/status/status.ts";
-import { releasePatch } from "../../../src/report/status/release.ts";
+import { createReleases, releasePatch } from "../../../src/report/status/status.ts";
 import { ncapp } from "../../builders.ts";
 import { FakeApi } from "../../kube/fake-api.ts";
 import { FakeClock, settled } from "../fake-clock.ts";
@@ -48,7 +47,7 @@ test("an unbound app is reported as stopping, then as stopped and let go, with c
   const conditions = last.conditions.map(({ type, status }: { type: string; status: string }) =>
     `${type}=${status}`
   );
-  assert.deepEqual(conditions, ["Ready=False", "Scheduled=False", "Audited=True"]);
+  assert.deepEqual(conditions, ["Ready=False", "Scheduled=False", "Audited=True", "Reconciling=True"]);
 });
 
 test("a moved app is only let go: the rest is the report of its new agent", async () => {

@@ -98,17 +98,6 @@ test("report() sends usage that moves a little once in five minutes, with low pr
   assert.deepEqual([...new Set(server.patches.map(({ priority }) => priority))], ["low"]);
 });
 
-test("report() sends usage that moves by points at most once per period", async () => {
-  const { clock, server, reporter } = setUp();
-  server.addApp("web", running);
-  for (let round = 0; round < 60; round++) {
-    reporter.report(refTo(server.app("web")), { ...running, cpuPCT: round % 2 ? "30.0" : "60.0" }, running);
-    await clock.advance(1000);
-  }
-  assert.ok(server.patches.length <= 7, `${server.patches.length} patches in 60 s`);
-  assert.ok(server.patches.length >= 5, `${server.patches.length} patches in 60 s`);
-});
-
 test("report() retries after failures, with the newest state and growing waits", async () => {
   const { clock, server, reporter, log } = setUp();
   server.addApp("web");
@@ -312,24 +301,6 @@ test("report() sends changes of phase before usage, and never exceeds its reques
   const order = server.asked.slice(4).map(({ path }) => path.match(/ncapps\/(usage|phase)/)![1]);
   assert.deepEqual(order, [...Array(20).fill("phase"), ...Array(16).fill("usage")]);
   assert.equal(most, 4);
-});
-
-test("report() sends a dead server about one request a second at most for all apps together, and catches up when it is back", async () => {
-  const { clock, server, reporter, log } = setUp();
-  const apps = Array.from({ length: 500 }, (_, number) => refTo(server.addApp(`app${number}`)));
-  server.intercept = (request) => {
-    throw problem(request, undefined, "Unreachable");
-  };
-  for (const app of apps) reporter.report(app, { phase: "Running" }, {});
-  await clock.advance(5 * minute);
-  assert.ok(server.asked.length < 30, `${server.asked.length} requests in 5 minutes`);
-  assert.equal(log.lines.filter((line) => line.includes("slowing down")).length, 1);
-
-  server.intercept = () => undefined;
-  for (const app of apps) reporter.objectSeen(app, undefined);
-  await clock.advance(1000);
-  assert.deepEqual([...new Set(apps.map(({ name }) => server.app(name).status?.phase))], ["Running"]);
-  assert.equal(log.lines.at(-1), "info status reports succeed again");
 });
 
 test("serverAnswered() ends the wait of reports without an answer, not of rejected ones", async () => {

@@ -68,7 +68,7 @@ test("a watch of Leases times out after 10 s without an answer: until then nodes
         return client.stream(request);
       },
     };
-    return following(seen, scene, () => waitFor("all are followed", () => limits.size === 6));
+    return following(seen, scene, () => waitFor("all are followed", () => limits.size === 7));
   });
   assert.deepEqual([limits.get("leases"), limits.get("ncapps")], [10_000, undefined]);
 });

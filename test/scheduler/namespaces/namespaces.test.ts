@@ -77,13 +77,29 @@ test("quotas for other resources, or with scopes, which select Pods, are ignored
 });
 
 test("a quota's status is patched only if it is wrong", () => {
-  const key = "requests.app.example.com/cpuPCT";
+  const key = "app.example.com/cpuPCT";
   const fresh = readQuota(quota("team", { cpuPCT: "100" }))!;
   const patch = quotaStatusPatch(fresh, { cpu: 12_500, mem: 99_000 });
-  assert.deepEqual(patch, { hard: { [key]: "100" }, used: { [key]: "12500m" } });
+  // The API server takes whole numbers only.
+  assert.deepEqual(patch, { hard: { [key]: "100" }, used: { [key]: "13" } });
   const told = readQuota(
-    quota("team", { cpuPCT: "100" }, { hard: { [key]: "100" }, used: { [key]: "12500m" } }),
+    quota("team", { cpuPCT: "100" }, { hard: { [key]: "100" }, used: { [key]: "13" } }),
   )!;
   assert.equal(quotaStatusPatch(told, { cpu: 12_500, mem: 0 }), undefined);
-  assert.notEqual(quotaStatusPatch(told, { cpu: 12_501, mem: 0 }), undefined);
+  assert.notEqual(quotaStatusPatch(told, { cpu: 13_001, mem: 0 }), undefined);
+});
+
+test("a limit under its earlier name counts, but its used, which Kubernetes writes, is left alone", () => {
+  const old = quota("team", {});
+  old.spec!.hard = { "requests.app.example.com/cpuPCT": "12.5", "app.example.com/memPCT": "50" };
+  const team = readQuota(old)!;
+  assert.deepEqual(team.hard, { cpu: 12_500, mem: 50_000 });
+  assert.deepEqual(team.oldKeys, ["requests.app.example.com/cpuPCT"]);
+  const key = "app.example.com/memPCT";
+  assert.deepEqual(quotaStatusPatch(team, { cpu: 1, mem: 1 }), {
+    hard: { [key]: "50" },
+    used: { [key]: "1" },
+  });
+  old.spec!.hard["app.example.com/cpuPCT"] = "20";
+  assert.deepEqual([readQuota(old)!.hard.cpu, readQuota(old)!.oldKeys], [20_000, []], "the new name wins");
 });

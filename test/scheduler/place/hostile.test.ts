@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { affinity, nodeSelectorTerm } from "../../../src/api/schema/scheduling.ts";
+import { affinity, nodeSelectorTerm } from "../../../src/api/schema/schema.ts";
 import type { NCAppSpec } from "../../../src/api/types.ts";
 import { validateNCApp } from "../../../src/api/validate/validate.ts";
-import { chooseNode } from "../../../src/scheduler/place/choose-node.ts";
+import { chooseNode } from "../../../src/scheduler/place/place.ts";
 import { formatRefusals } from "../../../src/scheduler/place/refusals.ts";
 import { Snapshot } from "../../../src/scheduler/state/state.ts";
 import { runs } from "../../properties.ts";

@@ -70,10 +70,34 @@ test("explainApp() shows every node with all reasons against it, or its points",
   assert.equal(describeRequest(explanation.app), "default/web: cpuPCT 20, memPCT 20, priority 0");
   assert.equal(explanation.outcome, "bound to node b; if it were not, it would be bound to node b");
   assert.deepEqual(explanationRows(explanation), [
-    ["NODE", "FITS", "ALLOCATED", "BALANCE", "LOAD", "LASTING", "AFFINITY", "TAINTS", "TOTAL", "REFUSED BY"],
-    ["b", "yes", "160.0", "200.0", "200.0", "2000.0", "0.0", "600.0", "3160.0", ""],
-    ["a", "no", "-", "-", "-", "-", "-", "-", "-", "cpuPCT (need 20, 10 free), memPCT (need 20, 10 free)"],
-    ["c", "no", "-", "-", "-", "-", "-", "-", "-", "cordoned"],
+    [
+      "NODE",
+      "FITS",
+      "ALLOCATED",
+      "BALANCE",
+      "LOAD",
+      "LASTING",
+      "AFFINITY",
+      "TAINTS",
+      "SPREAD",
+      "TOTAL",
+      "REFUSED BY",
+    ],
+    ["b", "yes", "160.0", "200.0", "200.0", "100000.0", "0.0", "2400.0", "0.0", "102960.0", ""],
+    [
+      "a",
+      "no",
+      "-",
+      "-",
+      "-",
+      "-",
+      "-",
+      "-",
+      "-",
+      "-",
+      "cpuPCT (need 20, 10 free), memPCT (need 20, 10 free)",
+    ],
+    ["c", "no", "-", "-", "-", "-", "-", "-", "-", "-", "cordoned"],
   ]);
   assert.equal(explainApp("default/none", cluster, options), undefined);
 });

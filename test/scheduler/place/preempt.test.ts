@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { preempt } from "../../../src/scheduler/place/preempt.ts";
+import { readBudget } from "../../../src/api/placement/placement.ts";
+import { Budgets } from "../../../src/scheduler/state/state.ts";
 import type { SchedulerApp } from "../../../src/scheduler/types.ts";
 import { app, facts, snapshotOf } from "../sample-cluster.ts";
 
@@ -81,4 +83,33 @@ test("room that is nominated to apps of higher priority is not free", () => {
   snapshot.place(at(1, 60, "low"), "a");
   snapshot.nominate(at(200, 70, "first"), "a");
   assert.equal(preempt(at(100, 50, "second"), snapshot, options), undefined);
+});
+
+test("apps whose budget allows no disruption are victims only if no others do", () => {
+  const budgets = new Budgets();
+  const covered = (name: string) => at(10, 50, name, { labels: { app: "web" } });
+  budgets.set(
+    readBudget({
+      metadata: { namespace: "default", name: "web" },
+      spec: { selector: { matchLabels: { app: "web" } } },
+      status: { disruptionsAllowed: 0, expectedPods: 2 },
+    }),
+  );
+  const violations = (apps: readonly SchedulerApp[]) => budgets.violations(apps);
+  const snapshot = snapshotOf({ a: {}, b: {} });
+  snapshot.place(covered("web-0"), "a");
+  snapshot.place(at(20, 100, "dearer"), "b");
+  const vip = at(100, 80, "vip");
+  assert.deepEqual(keys(preempt(vip, snapshot, options)?.victims), ["default/web-0"]);
+  assert.deepEqual(keys(preempt(vip, snapshot, { ...options, violations })?.victims), ["default/dearer"]);
+  // On one node, the others leave first.
+  snapshot.remove("default/dearer");
+  snapshot.place(at(200, 100, "dearest"), "b");
+  snapshot.place(at(10, 50, "other"), "a");
+  const small = at(100, 40, "small");
+  assert.deepEqual(keys(preempt(small, snapshot, { ...options, violations })?.victims), ["default/other"]);
+  assert.deepEqual(keys(preempt(vip, snapshot, { ...options, violations })?.victims), [
+    "default/other",
+    "default/web-0",
+  ]);
 });

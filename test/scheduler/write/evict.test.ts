@@ -30,3 +30,12 @@ test("an eviction because of a taint is counted, so that repeated ones wait; oth
     assert.deepEqual(evictedByTaints, ["default/web"]);
   });
 });
+
+test("an eviction from a lost node deletes the Pod that the node has left; others do not", async () => {
+  for (const [reason, released] of [["NodeLost", ["default/web on a"]], ["Preempted", []]] as const) {
+    await withApps({ web: { nodeName: "a" } }, async ({ cluster, evictor, releasedPods }) => {
+      await evictor.evict(cluster.apps.get("default/web")!, reason, "m");
+      assert.deepEqual(releasedPods, released);
+    });
+  }
+});

@@ -30,7 +30,7 @@ test("a quota's used is written when it changes, one request at a time", async (
     writeQuotas();
     await waitFor("the answer is taken over", () => {
       const [known] = cluster.rules.quotas("default");
-      return known?.status.used["requests.app.example.com/cpuPCT"] === "20";
+      return known?.status.used["app.example.com/cpuPCT"] === "20";
     });
     writeQuotas();
     assert.equal(bodies.length, 1);

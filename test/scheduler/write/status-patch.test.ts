@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { NCAppStatus } from "../../../src/api/types.ts";
 import { readApp } from "../../../src/scheduler/state/state.ts";
 import { type StatusChange, statusPatch } from "../../../src/scheduler/write/status-patch.ts";
+import { kstatus } from "../../kstatus.ts";
 import { ncapp } from "../sample-cluster.ts";
 
 const now = Date.parse("2026-01-01T00:00:00Z");
@@ -20,14 +21,16 @@ test("a refusal sets a condition and the phase, once", () => {
   const news: StatusChange = { kind: "refused", message: "0/1 nodes are available: 1 not ready" };
   const first = patch(news)!;
   assert.deepEqual([first.phase, first.reason, first.message], ["Pending", "Unschedulable", news.message]);
-  assert.deepEqual(first.conditions, [{
-    type: "Scheduled",
-    status: "False",
+  const condition = {
     reason: "Unschedulable",
     message: news.message,
     observedGeneration: 1,
     lastTransitionTime: "2026-01-01T00:00:00Z",
-  }]);
+  };
+  assert.deepEqual(first.conditions, [
+    { type: "Scheduled", status: "False", ...condition },
+    { type: "Reconciling", status: "True", ...condition },
+  ]);
   assert.equal(patch(news, first), undefined);
   assert.equal(patch(news, {}, "a"), undefined, "it was bound meanwhile");
 });
@@ -43,7 +46,7 @@ test("an edit of a waiting app is observed with one patch, which keeps the time 
   const edited = at(2, first, 5000)!;
   assert.deepEqual(edited, {
     observedGeneration: 2,
-    conditions: [{ ...first.conditions?.[0], observedGeneration: 2 }],
+    conditions: first.conditions?.map((condition) => ({ ...condition, observedGeneration: 2 })),
   });
   assert.equal(at(2, merge(first, edited), 9000), undefined);
 });
@@ -76,6 +79,7 @@ test("another reason keeps the transition time, and other conditions stay", () =
     [
       ["Ready", undefined, undefined],
       ["Scheduled", "new", earlier],
+      ["Reconciling", "new", "2026-01-01T00:00:00Z"],
     ],
   );
 });
@@ -122,8 +126,34 @@ test("an unbound app is Pending and uses nothing", () => {
     null,
     null,
   ]);
-  assert.deepEqual(change.conditions?.map(({ type, status }) => [type, status]), [["Scheduled", "False"], [
+  assert.deepEqual(change.conditions?.map(({ type, status }) => `${type}=${status}`), [
+    "Scheduled=False",
+    "Ready=False",
+    "Reconciling=True",
+  ]);
+});
+
+test("an unbound app is no longer complete, failed, stalled, suspended or without a Pod, and keeps the conditions of others", () => {
+  const types = ["Complete", "Failed", "Stalled", "Suspended", "PodShown", "Audited"];
+  const conditions = types.map((type) => ({ type, status: "True" } as const));
+  const change = patch({ kind: "unbound", reason: "Preempted", message: "m" }, {
+    phase: "Failed",
+    conditions,
+  })!;
+  assert.deepEqual(change.conditions?.map(({ type }) => type), [
+    "Audited",
+    "Scheduled",
     "Ready",
-    "False",
-  ]]);
+    "Reconciling",
+  ]);
+});
+
+test("kstatus: an app that no node can run, that was evicted or whose node is lost is in progress", () => {
+  const lost = { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } as NCAppStatus;
+  const statuses = [
+    patch({ kind: "refused", message: "m" }),
+    patch({ kind: "unbound", reason: "Preempted", message: "m" }, { phase: "Succeeded" }),
+    merge(lost, patch({ kind: "lost", message: "m" }, lost, "a")),
+  ];
+  for (const status of statuses) assert.equal(kstatus({ metadata: { generation: 1 }, status }), "InProgress");
 });

@@ -11,7 +11,11 @@ test("the newest status wins, a status that is already there is not sent, and ot
     api.touch(pathOf("web"), (app) => app.status = { conditions: [ready] });
     for (const message of ["one", "two", "three"]) writer.write("default/web", { kind: "refused", message });
     await waitFor("the last is told", () => stored("web")?.status?.message === "three");
-    assert.deepEqual(stored("web")?.status?.conditions?.map(({ type }) => type), ["Ready", "Scheduled"]);
+    assert.deepEqual(stored("web")?.status?.conditions?.map(({ type }) => type), [
+      "Ready",
+      "Scheduled",
+      "Reconciling",
+    ]);
     await waitFor("all is done", () => !writer.isPending("default/web"));
     // The first is refused for its version and sent again; of the others only the last, when that is over.
     assert.deepEqual(calls(requests), [

@@ -82,7 +82,12 @@ function createScene(
     onUnbound: (key) => unbound.push(key),
   });
   const evictedByTaints: string[] = [];
-  const evictor = createEvictor({ ...parts, onTaintEviction: (key) => evictedByTaints.push(key) });
+  const releasedPods: string[] = [];
+  const evictor = createEvictor({
+    ...parts,
+    onNodeEviction: (key) => evictedByTaints.push(key),
+    releasePod: ({ key, nodeName }) => releasedPods.push(`${key} on ${nodeName}`),
+  });
   const stored = (name: string): NCApp | undefined => api.get(pathOf(name));
   return {
     ...scene,
@@ -97,6 +102,7 @@ function createScene(
     binder,
     evictor,
     evictedByTaints,
+    releasedPods,
   };
 }
 

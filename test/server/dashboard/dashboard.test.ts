@@ -203,7 +203,10 @@ test("an app is amber while it is not ready, red if it needs the user, and witho
     "BackOff: OOMKilled",
     "Succeeded: Completed",
   ]);
-  assert.deepEqual(apps.map(messageOf), ["", "", "", "Ended", ""]);
+  assert.deepEqual(apps.map((app) => messageOf(app)), ["", "", "", "Ended", ""]);
+  const message = "restarting at 2026-01-01T00:00:20Z";
+  const waiting: App = { ...apps[3]!, status: { phase: "BackOff", message } };
+  assert.equal(messageOf(waiting, Date.parse("2026-01-01T00:00:00Z")), "restarting in 20 s");
 });
 
 test("apps are found by every word and sorted as asked, those that need attention first", () => {

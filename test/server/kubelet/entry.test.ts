@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../../src/api/types.ts";
 import type { AppView } from "../../../src/server/view.ts";
-import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
+import { saveRunContext } from "../../../src/supervisor/run/run.ts";
 import { appWith } from "../../supervisor/fixtures.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";

@@ -46,7 +46,7 @@ export function kubeletServices(fields: Partial<KubeletServices> = {}): KubeletS
     log: silentLogger,
     pods: {
       appOfPod: (namespace, pod) => ({ namespace, name: pod }),
-      podNameOf: (key) => splitAppKey(key).name,
+      podOf: (key) => ({ name: splitAppKey(key).name, uid: "uid-pod" }),
       podList: () => [],
     },
     launcher: fakeLauncher,

@@ -38,7 +38,7 @@ async function node(fields: Partial<KubeletServices> = {}, logFile = web.logFile
     }),
     pods: {
       appOfPod: (namespace, name) => world.pod ? { namespace, name } : undefined,
-      podNameOf: () => "web",
+      podOf: () => ({ name: "web", uid: "uid-pod" }),
       podList: () => [],
     },
     authorize: async (...way) => {

@@ -7,8 +7,7 @@ import {
   type KubeletServices,
   waitForStreams,
 } from "../../../src/server/kubelet/kubelet.ts";
-import { createBoundedServer, defaultBounds } from "../../../src/server/listen/bounded-server.ts";
-import { closeServer } from "../../../src/server/listen/listening.ts";
+import { closeServer, createBoundedServer, defaultBounds } from "../../../src/server/listen/listen.ts";
 import { type ClientStream, SpdyClient } from "../spdy/client.ts";
 import { kubeletServices } from "./fake-kubelet.ts";
 

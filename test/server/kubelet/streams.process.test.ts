@@ -33,7 +33,9 @@ const streamLimits = { pausedPingMs: 100 };
 
 /** A node with one app, which has this run. */
 const viewOf = (run: AppView["run"]) =>
-  viewWith({ app: (_, name) => name === "web" ? { ...web, run } : undefined });
+  viewWith({
+    app: (_, name) => name === "web" ? { ...web, run, status: { ...web.status, pid: 4321 } } : undefined,
+  });
 
 /** A kubelet API with one app that can be entered. */
 async function running(limits: Partial<ClientLimits> = {}, more: Partial<KubeletServices> = {}) {
@@ -70,12 +72,33 @@ async function execsOf(runId: string): Promise<number[]> {
   return marked.flat();
 }
 
+/** The result, without what every result begins with. */
+function resultOf(text: string): object {
+  const { note, ...result } = JSON.parse(text);
+  assert.equal(note, "the agent of the node ended before the command");
+  return result;
+}
+
+test(
+  "exec begins its result with the command, so that an agent that is killed leaves half of one, which is an error",
+  {
+    skip,
+  },
+  async () => {
+    await using kubelet = await running();
+    const { streams } = await kubelet.exec(["sh", "-c", "echo up; sleep 600"]);
+    await waitFor("the command runs", () => streams.stdout!.text() === "up\n");
+    assert.match(streams.error!.text(), /ended before the command/);
+    assert.throws(() => JSON.parse(streams.error!.text()), SyntaxError);
+  },
+);
+
 test("exec tells the exit code as Status, after all output", { skip }, async () => {
   await using kubelet = await running();
   const { client, streams } = await kubelet.exec(["sh", "-c", "echo out; echo err >&2; exit 7"]);
   await waitFor("the result", () => streams.error!.ended && streams.stdout!.ended && streams.stderr!.ended);
   assert.deepEqual([streams.stdout!.text(), streams.stderr!.text()], ["out\n", "err\n"]);
-  assert.deepEqual(JSON.parse(streams.error!.text()), {
+  assert.deepEqual(resultOf(streams.error!.text()), {
     metadata: {},
     status: "Failure",
     message: "command terminated with non-zero exit code: exit status 7",
@@ -84,9 +107,12 @@ test("exec tells the exit code as Status, after all output", { skip }, async () 
   });
   await waitFor("goodbye", () => client.goAway);
   client.socket.destroy();
+  const asked = await kubelet.exec(["sh", "-c", "echo $NCAPP_PID"]);
+  await waitFor("its output", () => asked.streams.stdout!.ended);
+  assert.equal(asked.streams.stdout!.text(), "4321\n");
   const fine = await kubelet.exec(["true"]);
   await waitFor("the result", () => fine.streams.error!.ended);
-  assert.deepEqual(JSON.parse(fine.streams.error!.text()), { metadata: {}, status: "Success" });
+  assert.deepEqual(resultOf(fine.streams.error!.text()), { metadata: {}, status: "Success" });
   await waitFor("no client is left", () => kubelet.services.limits.sessions.now === 0);
 });
 

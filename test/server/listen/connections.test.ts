@@ -9,11 +9,11 @@ import { Hono } from "hono";
 import type { ConnectionEnv } from "../../../src/server/access.ts";
 import {
   type Bounds,
+  closeServer,
   createBoundedServer,
   defaultBounds,
-} from "../../../src/server/listen/bounded-server.ts";
+} from "../../../src/server/listen/listen.ts";
 import { peerOf } from "../../../src/server/listen/connections.ts";
-import { closeServer } from "../../../src/server/listen/listening.ts";
 import { server as pair } from "../../kube/access/certificates.ts";
 import { waitFor } from "../../wait-for.ts";
 

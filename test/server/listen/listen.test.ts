@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { connect as connectTLS, type PeerCertificate } from "node:tls";
 import { Hono } from "hono";
-import { createBoundedServer, defaultBounds } from "../../../src/server/listen/bounded-server.ts";
 import {
+  createBoundedServer,
+  defaultBounds,
   isLoopbackHost,
   listenForHealth,
   listenOnPort,
@@ -19,6 +20,7 @@ import {
 } from "../../../src/server/listen/listen.ts";
 import { parseAddress } from "../../../src/lib/special-addresses.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
+import { createPulse } from "../../../src/lib/pulse.ts";
 import { alice, bob, ca, server as serverPair } from "../../kube/access/certificates.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
@@ -188,6 +190,25 @@ test("a replaced certificate is used for new connections; one without its key is
   assert.equal(await nameShown(server.port), "kube.test");
   await writeFile(place.files.keyFile, alice.key);
   await waitFor("the new pair is shown", async () => await nameShown(server.port) === "alice");
+  await server.close();
+});
+
+test("a reload reads the certificate at once, and every later one again", async () => {
+  await using place = await folderWith({ "tls.crt": serverPair.cert, "tls.key": serverPair.key });
+  const reloads = createPulse();
+  const server = await listenWithTLS(app, "127.0.0.1:0", {
+    flag: "--listen",
+    readPair: () => readKeyPair(place.files),
+    log: silentLogger,
+    rereadMs: 3_600_000,
+    reloads,
+  });
+  for (const [pair, name] of [[alice, "alice"], [serverPair, "kube.test"]] as const) {
+    await writeFile(place.files.certFile, pair.cert);
+    await writeFile(place.files.keyFile, pair.key);
+    reloads.beat();
+    await waitFor("the new pair is shown", async () => await nameShown(server.port) === name);
+  }
   await server.close();
 });
 

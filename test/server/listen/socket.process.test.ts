@@ -28,6 +28,9 @@ test("an app that is put runs, outlives the agent with its process, and goes whe
   await agent.replace();
   const adopted = await agent.reach("web", "Running", isRunning);
   assert.equal(adopted.status?.pid, pid);
+  assert.equal((await agent.ask("POST", "/apps/default/web/restart")).status, 200);
+  const again = await agent.reach("web", "another", (app) => isRunning(app) && app.status?.pid !== pid);
+  assert.equal(again.metadata.generation, adopted.metadata.generation, "orders change no spec");
   assert.equal((await agent.ask("DELETE", "/apps/default/web")).status, 200);
   await waitFor("it is gone", async () => await agent.get("web") === undefined);
   await agent.replace();
@@ -74,32 +77,6 @@ test("an app whose source is no longer followed keeps running, is reported, and 
   await waitFor("it is gone", async () => await agent.get("web") === undefined);
 });
 
-test("stop ends an app for good, start and restart run it again", async () => {
-  await using agent = await startLocalAgent();
-  const shellFile = await agent.script("web.sh", sleeping);
-  await agent.put("web", { shellFile, ...quick });
-  const first = (await agent.reach("web", "Running", isRunning)).status?.pid;
-  const change = async (verb: string) => {
-    const { status, text } = await agent.ask("POST", `/apps/default/web/${verb}`);
-    assert.equal(status, 200, text);
-    return JSON.parse(text) as NCApp;
-  };
-  const { generation } = (await change("stop")).metadata;
-  await agent.reach("web", "Stopped", isStopped);
-  await agent.replace();
-  await agent.reach("web", "still Stopped", isStopped);
-  await change("start");
-  const second = (await agent.reach("web", "Running", isRunning)).status?.pid;
-  assert.notEqual(second, first);
-  await change("restart");
-  const again = await agent.reach(
-    "web",
-    "another process",
-    (app) => isRunning(app) && app.status?.pid !== second,
-  );
-  assert.equal(again.metadata.generation, generation, "orders change no spec");
-});
-
 test("an app that was suspended by its spec is started by a change of the spec, which only its source may make", async () => {
   await using agent = await startLocalAgent();
   const shellFile = await agent.script("web.sh", sleeping);
@@ -118,36 +95,6 @@ test("an app that was suspended by its spec is started by a change of the spec, 
   assert.match(
     JSON.parse(text).message,
     /^spec\.suspend is true: default\/idle comes from manifests: change it in .*idle\.json/,
-  );
-});
-
-test("an app with a schedule can be triggered; others are refused", async () => {
-  await using agent = await startLocalAgent();
-  const shellFile = await agent.script("job.sh", "echo ran");
-  await agent.put("job", { shellFile, schedule: "0 0 1 1 *" });
-  await agent.reach("job", "waiting", ({ status }) => status?.reason === "Scheduled");
-  const { status } = await agent.ask("POST", "/apps/default/job/trigger");
-  assert.equal(status, 200);
-  const done = await agent.reach("job", "its run", ({ status }) => status?.lastExit?.reason === "Completed");
-  assert.match(done.status?.nextRun ?? "", /-01-01T00:00:00Z$/);
-  await agent.put("web", { shellFile: await agent.script("web.sh", sleeping), ...quick });
-  const refused = await agent.ask("POST", "/apps/default/web/trigger");
-  assert.deepEqual([refused.status, JSON.parse(refused.text).message], [
-    409,
-    "default/web has no schedule: 'nckubelet restart web' runs it again",
-  ]);
-});
-
-test("start runs an app again that has ended for good", async () => {
-  await using agent = await startLocalAgent();
-  const shellFile = await agent.script("once.sh", "echo ran");
-  await agent.put("once", { shellFile, restartPolicy: "Never" });
-  const isDone = ({ status }: NCApp) => status?.phase === "Succeeded";
-  await agent.reach("once", "Succeeded", isDone);
-  await agent.ask("POST", "/apps/default/once/start");
-  await waitFor(
-    "it ran twice",
-    async () => (await agent.ask("GET", "/apps/default/once/logs")).text === "ran\nran\n",
   );
 });
 
@@ -191,7 +138,7 @@ test("an app of a manifest can be stopped, started and restarted; a changed spec
 
 test("an unknown app is 404, and --max-apps is 403 for the one too many", async () => {
   await using agent = await startLocalAgent({ maxApps: 1 });
-  for (const verb of ["restart", "stop", "start", "trigger"]) {
+  for (const verb of ["restart", "stop", "start", "trigger", "undo"]) {
     assert.equal((await agent.ask("POST", `/apps/default/nobody/${verb}`)).status, 404);
   }
   assert.equal((await agent.ask("DELETE", "/apps/default/nobody")).status, 404);

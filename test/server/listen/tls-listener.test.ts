@@ -6,7 +6,6 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import type { TLSSocket } from "node:tls";
 import { silentLogger } from "../../../src/lib/log.ts";
-import { certificateUser } from "../../../src/server/kubelet/access.ts";
 import { listenWithTLS, type TakeOver } from "../../../src/server/listen/listen.ts";
 import { createSelfSigned } from "../../../src/server/listen/self-signed.ts";
 import { alice, ca, server as pair } from "../../kube/access/certificates.ts";
@@ -14,7 +13,11 @@ import { waitFor } from "../../wait-for.ts";
 
 /** Tells who the client is by its certificate. */
 const app = new Hono<{ Bindings: { incoming: { socket: TLSSocket }; takeOver?: TakeOver } }>();
-app.get("/", (context) => context.text(certificateUser(context.env.incoming.socket)?.username ?? "nobody"));
+app.get(
+  "/",
+  ({ text, env: { incoming: { socket } } }) =>
+    text(socket.authorized ? String(socket.getPeerCertificate().subject.CN) : "nobody"),
+);
 
 /** Answers when the test says so. */
 const [asked, held] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

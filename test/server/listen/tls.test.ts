@@ -9,6 +9,7 @@ import { openListeners } from "../../../src/agent/open-listeners.ts";
 import type { AgentOptions } from "../../../src/agent/options.ts";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { ca, server as pair } from "../../kube/access/certificates.ts";
+import { json, withClient } from "../../kube/fake-server.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { servicesWith } from "../fake-agent.ts";
 import { ask, startLocalAgent } from "../local-agent.ts";
@@ -61,7 +62,11 @@ test("off loopback nothing is opened while anything is missing, and one line nam
       log: { warn() {} },
       ...fields,
     } as unknown as AgentOptions;
-    return await openListeners(options, { ...servicesWith(), ports: new Map() }, opened).then(
+    return await openListeners(
+      options,
+      { ...servicesWith(), ports: new Map(), readPair: async () => pair },
+      opened,
+    ).then(
       () => "opened",
       (error: Error) => error.message,
     );
@@ -83,6 +88,18 @@ test("off loopback nothing is opened while anything is missing, and one line nam
   assert.match(await refused({ listen: "nonsense" }), /"nonsense" is not an address/);
 });
 
+test("off loopback an agent of a cluster serves with its own certificate, and reviews tokens", async () => {
+  await using opened = new AsyncDisposableStack();
+  const options = { socket: "", listen: "0.0.0.0:0", log: silentLogger } as unknown as AgentOptions;
+  const parts = { ...servicesWith(), ports: new Map(), readPair: async () => pair };
+  await withClient((_, response) => json(response, {}), async (client) => {
+    const { addresses: [url = ""] } = await openListeners(options, { ...parts, client }, opened);
+    assert.deepEqual(await get(url, "/healthz"), { status: 200, text: "ok" });
+    const half = { ...options, tlsCertFile: "/a" };
+    await assert.rejects(openListeners(half, { ...parts, client }, opened), /needs --tls-private-key-file$/);
+  });
+});
+
 test("clients that take every place of one listener leave those of the others free", async () => {
   using temp = tempFolder();
   await using opened = new AsyncDisposableStack();
@@ -93,7 +110,7 @@ test("clients that take every place of one listener leave those of the others fr
     openLoopback: true,
     log: silentLogger,
   } as unknown as AgentOptions;
-  const parts = { ...servicesWith(), ports: new Map() };
+  const parts = { ...servicesWith(), ports: new Map(), readPair: async () => pair };
   const { addresses: [, url = ""] } = await openListeners(options, parts, opened);
   const stop = new AbortController();
   const watch = async () => {

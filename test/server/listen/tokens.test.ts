@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { type Logger, silentLogger } from "../../../src/lib/log.ts";
 import { openTokenFile, parseTokens } from "../../../src/server/listen/token-file.ts";
 import { createReviewCache } from "../../../src/server/listen/review-cache.ts";
-import { createTokenReview } from "../../../src/server/listen/token-review.ts";
+import { createPathReview, createTokenReview } from "../../../src/server/listen/token-review.ts";
 import { json, refuse, withClient } from "../../kube/fake-server.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -70,6 +70,24 @@ test("a warning is logged for a file that other users can read", async () => {
   const { log, lines } = recordingLog();
   await openTokenFile(file.path, log);
   assert.match(lines[0] ?? "", /other users can read/);
+});
+
+test("for the controllers the API server reviews the path, and also a token for their audience", async () => {
+  await withClient((request, response) => {
+    const { spec } = JSON.parse(request.body);
+    if (request.path.endsWith("/tokenreviews")) {
+      const isKnown = spec.token === (spec.audiences?.[0] === "nckubelet-controller" ? "narrow" : "broad");
+      return json(response, { status: isKnown ? { authenticated: true, user } : {} }, 201);
+    }
+    assert.equal(spec.resourceAttributes, undefined);
+    json(response, { status: { allowed: spec.nonResourceAttributes.path === "/metrics" } }, 201);
+  }, async (client) => {
+    const authorize = createPathReview({ client, log: silentLogger });
+    assert.equal(await authorize("broad", "/metrics"), "allowed");
+    assert.equal(await authorize("narrow", "/metrics"), "allowed");
+    assert.equal(await authorize("broad", "/status"), "forbidden");
+    assert.equal(await authorize("nobody", "/metrics"), "unknown");
+  });
 });
 
 const user = { username: "prometheus", uid: "7", groups: ["monitors"], extra: { scopes: ["a"] } };

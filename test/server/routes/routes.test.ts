@@ -22,9 +22,12 @@ const expected: Record<string, Access> = {
   "GET /dashboard-url": "socket",
   "PUT /apps/:namespace/:name": "socket",
   "DELETE /apps/:namespace/:name": "socket",
+  "GET /apps/:namespace/:name/history": "reader",
   "GET /events": "reader",
   "POST /apps/:namespace/:name/restart": "socket",
+  "POST /apps/:namespace/:name/reload": "socket",
   "POST /apps/:namespace/:name/trigger": "socket",
+  "POST /apps/:namespace/:name/undo": "socket",
   "POST /apps/:namespace/:name/stop": "socket",
   "POST /apps/:namespace/:name/start": "socket",
 };

@@ -6,6 +6,7 @@ import { healthOf } from "../../../src/sets/plan/health.ts";
 import { appName, hashOf, ordinalOf } from "../../../src/sets/plan/names.ts";
 import { plan } from "../../../src/sets/plan/plan.ts";
 import type { App } from "../../../src/sets/types.ts";
+import { kstatus } from "../../kstatus.ts";
 import { SimulatedCluster } from "./simulated-cluster.ts";
 
 type Update = NonNullable<NCAppSetSpec["update"]>;
@@ -665,4 +666,37 @@ test("a mirror of a local app is never adopted, whatever its labels and its name
   const adopted = (other: App) =>
     plan({ ...world, apps: [...world.apps, other] }).actions.filter(({ kind }) => kind === "adopt").length;
   assert.deepEqual([adopted(mirror), adopted(copy)], [0, 1]);
+});
+
+test("kstatus: a set is current when its rollout is complete, in progress on the way, and failed when it stalls", () => {
+  const fresh = new SimulatedCluster({ nodes: 3 });
+  step(fresh);
+  step(fresh);
+  assert.equal(kstatus(fresh.set), "InProgress", "no app runs yet");
+  fresh.settle();
+  const { status = {} } = fresh.set;
+  assert.equal(kstatus(fresh.set), "Current", JSON.stringify(status.conditions));
+  assert.deepEqual(
+    [status.replicas, status.readyReplicas, status.updatedReplicas, status.availableReplicas],
+    [status.current, status.ready, status.updated, status.available],
+  );
+  assert.equal(conditionOf(fresh, "Reconciling"), undefined);
+  startRollout(fresh, "/opt/next.sh");
+  assert.equal(kstatus(fresh.set), "InProgress");
+  assert.equal(conditionOf(fresh, "Reconciling")?.status, "True");
+
+  const partition = rolling({ partition: 2 });
+  rollOut(partition, "/opt/next.sh");
+  assert.equal(kstatus(partition.set), "Current", "as a StatefulSet");
+  const paused = running({ paused: true });
+  rollOut(paused, "/opt/next.sh");
+  assert.equal(kstatus(paused.set), "InProgress", "as a Deployment");
+  const bad = running();
+  rollOut(bad, "/opt/bad.sh");
+  assert.equal(kstatus(bad.set), "Failed");
+  for (const { set } of [fresh, partition, paused, bad]) {
+    for (const { type, observedGeneration } of set.status?.conditions ?? []) {
+      assert.equal(observedGeneration, set.metadata.generation, type);
+    }
+  }
 });

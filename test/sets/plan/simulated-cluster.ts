@@ -27,6 +27,8 @@ export class SimulatedCluster {
   running = new Map<string, string>();
   /** The controller's view of apps. */
   view = new Map<string, App>();
+  /** The PodDisruptionBudgets of the namespace, as the controller counts them. */
+  budgets: () => World["budgets"] = () => [];
   /** Everything that the controller did. */
   log: Action[] = [];
   #version = 1;
@@ -148,13 +150,26 @@ export class SimulatedCluster {
     report({ phase: "Running", ready: true });
   }
 
+  /** An agent or a scheduler writes the status of an app. */
+  report(name: string, status: NCAppStatus): void {
+    const app = this.apps.get(name);
+    if (app) this.#store({ ...app, status });
+  }
+
+  /** Someone binds, unbinds or changes an app. */
+  change(name: string, spec: App["spec"]): void {
+    const app = this.apps.get(name);
+    if (!app) return;
+    const metadata = { ...app.metadata, generation: (app.metadata.generation ?? 0) + 1 };
+    this.#store({ ...app, metadata, spec });
+  }
+
   /** A scheduler binds the apps that have no node: each to the next one that is alive. */
   bind(): void {
     const alive = [...this.nodes.values()].filter(({ agent }) => agent === "fresh");
     const waiting = this.own.filter(({ spec, metadata }) => !spec.nodeName && !metadata.deletionTimestamp);
-    for (const [at, app] of alive.length > 0 ? waiting.entries() : []) {
-      const metadata = { ...app.metadata, generation: (app.metadata.generation ?? 0) + 1 };
-      this.#store({ ...app, metadata, spec: { ...app.spec, nodeName: alive[at % alive.length]!.name } });
+    for (const [at, { metadata, spec }] of alive.length > 0 ? waiting.entries() : []) {
+      this.change(metadata.name, { ...spec, nodeName: alive[at % alive.length]!.name });
     }
   }
 
@@ -183,6 +198,7 @@ export class SimulatedCluster {
       nodes: this.nodes,
       revisions: [...this.revisions.values()].filter((revision) => isOwn(revision, this.set.metadata.uid)),
       revisionNamed: (name) => this.revisions.get(name),
+      budgets: this.budgets(),
       now: this.now,
     };
   }
@@ -233,6 +249,9 @@ export class SimulatedCluster {
         const owned = { ...metadata, ownerReferences: [ownerOf(this.set)] };
         return void this.revisions.set(metadata.name, { ...action.revision, metadata: owned });
       }
+      case "deleteSet":
+        this.set = { ...this.set, metadata: { ...this.set.metadata, deletionTimestamp: this.now10 } };
+        return;
       case "create": {
         const { name, labels, annotations, spec } = action.app;
         if (this.apps.has(name)) return this.see(name);
@@ -248,12 +267,12 @@ export class SimulatedCluster {
       ...[uid, generation, labels, annotations],
     ];
     const isOutdated = app?.metadata.uid !== uid ||
-      (action.kind === "update"
+      (action.kind === "update" || action.kind === "run"
         ? !isDeepStrictEqual(seen(app), seen(action.app))
         : app.metadata.resourceVersion !== resourceVersion);
     if (isOutdated) return this.see(name);
     if (action.kind === "delete") this.deleteApp(name);
-    else if (action.kind === "update") {
+    else if (action.kind === "update" || action.kind === "run") {
       const next = applyMergePatch(app, action.patch) as App;
       const isChanged = JSON.stringify(next.spec) !== JSON.stringify(app.spec);
       const generation = (app.metadata.generation ?? 0) + (isChanged ? 1 : 0);

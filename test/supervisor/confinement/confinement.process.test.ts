@@ -103,7 +103,7 @@ test("a leaf that cannot be that of the run is never touched: the run is found b
   ];
   for (const run of strange) {
     assert.deepEqual(await confinement.processes(run), [], run.leaf);
-    await confinement.terminate(run);
+    await confinement.signal(run, "SIGTERM");
     await confinement.kill(run);
     await confinement.removeRun(run);
   }

@@ -1,7 +1,7 @@
 /** What is known about an app, and apps with a schedule that is due at every full minute after `start`. */
 import type { NCAppSpec } from "../../../src/api/types.ts";
 import { decide, type Situation } from "../../../src/supervisor/decide/decide.ts";
-import type { AppRecord } from "../../../src/supervisor/types.ts";
+import type { AppRecord, ScriptExit } from "../../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf, start, viewWith } from "../fixtures.ts";
 
 export const minute = 60_000;
@@ -37,5 +37,8 @@ export const step = (record: AppRecord, fields?: Partial<Situation>) => look(rec
 export const kinds = (decision: ReturnType<typeof decide>) => decision.effects.map(({ kind }) => kind);
 export const exited = (code: number, signal?: number) =>
   viewWith({ exit: { code, at: start, signal }, processes: [], launcherAlive: false });
+/** The script ended well, and this is known of what it left behind. */
+export const daemonEnded = (last: ScriptExit["last"]) =>
+  viewWith({ exit: { code: 0, at: start, signal: 0, last }, processes: [], launcherAlive: false });
 export const over = exited(0);
 export const failed = exited(1);

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import fc from "fast-check";
 import { annotations } from "../../../src/api/names.ts";
 import type { NCAppSpec } from "../../../src/api/types.ts";
 import { decide, decideAll, type Situation } from "../../../src/supervisor/decide/decide.ts";
-import { backoffMs } from "../../../src/supervisor/decide/transitions.ts";
-import type { AppRecord, Run, RunView } from "../../../src/supervisor/types.ts";
+import { signalTime, stopFileMs } from "../../../src/supervisor/decide/stop-times.ts";
+import type { AppRecord, Run, RunView, ScriptExit } from "../../../src/supervisor/types.ts";
 import { appWith, killCounts, recordWith, runOf, start, viewWith } from "../fixtures.ts";
-import { exited, kinds, look, situation, step } from "./decide-fixtures.ts";
+import { runs } from "../../properties.ts";
+import { daemonEnded, exited, kinds, look, situation, step } from "./decide-fixtures.ts";
 
 function running(fields: Partial<AppRecord> = {}): AppRecord {
   const app = fields.app ?? appWith();
@@ -141,17 +143,17 @@ describe("an app that is starting", () => {
     assert.ok(decision.wakeAt);
   });
 
-  test("that could not be started is pending with the reason, and tried again after the backoff", () => {
+  test("that could not be started is pending with the reason, and tried again soon", () => {
     const problem = { reason: "ScriptNotFound", message: "no such file" } as const;
     const record = step(starting, { view: viewWith({ started: undefined }), problem });
     assert.deepEqual([record.phase, record.reason, record.retryAt, record.run], [
       "Pending",
       "ScriptNotFound",
-      start + 10_000,
+      start + 1000,
       undefined,
     ]);
-    assert.equal(step(record, { now: start + 9999 }), record);
-    assert.equal(step(record, { now: start + 10_000 }).phase, "Starting");
+    assert.equal(step(record, { now: start + 999 }), record);
+    assert.equal(step(record, { now: start + 1000 }).phase, "Starting");
   });
 
   test("that failed is tried at once when its spec changes", () => {
@@ -233,7 +235,7 @@ describe("an agent whose node is shutting down", () => {
       deadline: start + 40_000,
     });
     const { effects } = decide(stopping, halted({ view: viewWith() }));
-    assert.deepEqual(effects.map(({ kind }) => kind), ["stopFile", "terminate"]);
+    assert.deepEqual(effects.map(({ kind }) => kind), ["stopFile"]);
   });
 
   test("starts nothing again; the agent of the next boot does so without a wait, though the script ended with 0", () => {
@@ -375,8 +377,55 @@ describe("an app that is stopping", () => {
   const stop = { reason: "Deleted" as const, message: "", since: start, deadline: start + 5000 };
   const stopping = recordWith({ app, phase: "Stopping", withdrawn: true, run: runOf(app, { stop }) });
 
-  test("has its stop file run, then SIGTERM", () => {
-    assert.deepEqual(kinds(look(stopping, { view: viewWith() })), ["stopFile", "terminate"]);
+  const problem = 'spec.stopFile: "/opt/stop.sh" ended with status 3';
+  const afterFile = (end: { problem?: string }, at: number) =>
+    look(stopping, { view: viewWith(), stopFileEnd: end, now: at });
+
+  test("has its stop file run, and nothing else meanwhile", () => {
+    assert.deepEqual(kinds(look(stopping, { view: viewWith() })), ["stopFile"]);
+  });
+
+  test("has half of what its stop file left of the grace period to end by itself, then gets the signal", () => {
+    const ended = afterFile({}, start + 1000);
+    assert.deepEqual([kinds(ended), ended.events], [[], []]);
+    const at = (ms: number) => look(ended.record, { view: viewWith(), now: start + ms });
+    assert.deepEqual([1000, 2999, 3000].map((ms) => kinds(at(ms))), [[], [], ["terminate"]]);
+    assert.deepEqual([1000, 2999].map((ms) => at(ms).wakeAt), [start + 2000, start + 3000]);
+  });
+
+  test("gets the signal at once if its stop file failed; event, message and last exit say why", () => {
+    const ended = afterFile({ problem }, start + 1000);
+    const message = `${problem}; SIGTERM follows`;
+    assert.deepEqual(ended.events, [{ type: "Warning", reason: "StopFileFailed", message }]);
+    assert.equal(ended.record.message, problem);
+    assert.deepEqual(kinds(look(ended.record, { view: viewWith(), now: start + 1000 })), ["terminate"]);
+    const over = look(ended.record, { view: exited(143), now: start + 1001 });
+    assert.deepEqual([over.record.lastExit?.reason, over.record.lastExit?.message], ["Stopped", problem]);
+  });
+
+  test("does not have its stop file run again by the next agent, once it has ended", () => {
+    const { record } = afterFile({}, start + 1000);
+    assert.deepEqual(kinds(look(record, { view: viewWith(), now: start + 4000 })), ["terminate"]);
+  });
+
+  test("has a part of the grace period left after every stop file, to handle the signal", () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 86_400_000 }),
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.boolean(),
+        (graceMs, used, fails) => {
+          const begun = { ...stop, deadline: start + graceMs };
+          const most = stopFileMs(begun, start);
+          const at = start + used * most;
+          const file = { at, ...(fails ? { problem } : {}) };
+          const signalAt = signalTime(app, { ...begun, file })!;
+          assert.ok(signalAt >= at && signalAt <= begun.deadline - graceMs * 0.05 + 0.01);
+          if (fails) assert.equal(signalAt, at);
+        },
+      ),
+      runs(200),
+    );
   });
 
   test("gets no second SIGTERM from the same agent", () => {
@@ -488,23 +537,49 @@ describe("an app that has ended", () => {
   });
 
   test("was OOM killed also where it had daemonized and its script ended well", () => {
-    const record = step(daemonized("OnFailure"), { view: { ...exited(0), kills: killCounts(1) } });
-    assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "OOMKilled"]);
+    for (const last of [{ code: 137, signal: 9 }, "unknown"] as const) {
+      const view = { ...daemonEnded(last), kills: killCounts(1) };
+      const record = step(daemonized("OnFailure"), { view });
+      assert.deepEqual([record.phase, record.lastExit?.reason], ["BackOff", "OOMKilled"]);
+    }
   });
 
-  test("after it daemonized ended when its last process was seen gone, also by another agent than saw it daemonize", () => {
-    const record = step(daemonized("Never"), { view: exited(0), now: start + 5000 });
-    assert.equal(record.lastExit?.finishedAt, new Date(start + 5000).toISOString().replace(".000", ""));
+  test("after it daemonized ended as its last process did, whether or not an agent saw it daemonize", () => {
+    const app = appWith({ restartPolicy: "OnFailure" });
+    const ended = (last: ScriptExit["last"]) =>
+      [daemonized("OnFailure"), running({ app })].map((record) => {
+        const { phase, lastExit } = step(record, { view: daemonEnded(last) });
+        return [phase, lastExit?.reason, lastExit?.code, lastExit?.signal];
+      });
+    const twice = (...fields: unknown[]) => [fields, fields];
+    assert.deepEqual(ended({ code: 137, signal: 9 }), twice("BackOff", "Error", 137, "SIGKILL"));
+    assert.deepEqual(ended({ code: 3, signal: 0 }), twice("BackOff", "Error", 3, undefined));
+    assert.deepEqual(ended({ code: 0, signal: 0 }), twice("Succeeded", "Completed", 0, undefined));
+    assert.deepEqual(ended("unknown"), twice("BackOff", "Lost", undefined, undefined));
+  });
+
+  test("by its script's failure keeps that status, however what it left behind was ended", () => {
+    const exit = { code: 5, at: start, signal: 0, last: { code: 143, signal: 15 } };
+    const { lastExit } = step(running(), { view: { ...exited(5), exit } });
+    assert.deepEqual([lastExit?.code, lastExit?.signal], [5, undefined]);
+  });
+
+  test("after it daemonized ended when its launcher wrote so, or else when its last process was seen gone", () => {
+    const endAfter = (last: ScriptExit["last"]) => {
+      const record = step(daemonized("Never"), { view: daemonEnded(last), now: start + 5000 });
+      return Date.parse(record.lastExit?.finishedAt ?? "") - start;
+    };
+    assert.deepEqual([endAfter({ code: 1 }), endAfter("unknown")], [0, 5000]);
   });
 
   test("with the machine, after it daemonized, has not completed: it starts again without a wait", () => {
-    const view = { ...exited(0), rebooted: true };
+    const view = { ...daemonEnded("unknown"), rebooted: true };
     for (const policy of ["OnFailure", "Always"] as const) {
       const record = step(daemonized(policy), { view });
       assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
         "BackOff",
         "NodeRebooted",
-        start,
+        undefined,
       ]);
     }
     assert.equal(step(daemonized("Never"), { view }).phase, "Failed");
@@ -527,7 +602,7 @@ describe("an app that has ended", () => {
       assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
         "BackOff",
         "NodeRebooted",
-        start,
+        undefined,
       ]);
       const sameBoot = step(running({ app }), { view });
       assert.equal(sameBoot.lastExit?.reason, code === 0 ? "Completed" : "Error");
@@ -563,7 +638,7 @@ describe("an app that has ended", () => {
     assert.deepEqual([record.phase, record.lastExit?.reason, record.retryAt], [
       "BackOff",
       "NodeRebooted",
-      start,
+      undefined,
     ]);
     assert.equal(step(record).phase, "Starting");
   });
@@ -577,19 +652,18 @@ describe("an app that has ended", () => {
     assert.equal(step(suspended).reason, "Suspended");
   });
 
-  test("begins with the first backoff again after ten healthy minutes", () => {
-    const app = appWith();
-    const record = running({ app, failures: 5, run: runOf(app) });
-    const now = start + 600_000;
-    const view = { ...exited(1), exit: { code: 1, at: now } };
-    assert.equal(step(record, { view, now }).retryAt, now + 10_000);
+  test("for good starts again once its restart policy would have started it", () => {
+    const after = (code: number, restartPolicy: "Always" | "OnFailure") =>
+      step(step({ ...end({ restartPolicy: "Never" }, code), app: appWith({ restartPolicy }) })).phase;
+    assert.deepEqual([after(0, "Always"), after(1, "Always")], ["Starting", "Starting"]);
+    assert.deepEqual([after(0, "OnFailure"), after(1, "OnFailure")], ["Succeeded", "Starting"]);
   });
 
   test("long before an agent came to see it has no healthy time from that", () => {
     const app = appWith();
     const now = start + 600_000;
     const record = step(running({ app, failures: 5 }), { view: exited(1), now });
-    assert.deepEqual([record.failures, record.retryAt], [6, now + 300_000]);
+    assert.deepEqual([record.failures, record.retryAt], [6, now + 160_000]);
   });
 
   test("by an eviction waits for its longest backoff", () => {
@@ -619,17 +693,6 @@ describe("an app that has ended", () => {
   test("in its backoff is forgotten when it is withdrawn", () => {
     assert.deepEqual(kinds(look({ ...end({}, 1), withdrawn: true })), ["forget"]);
   });
-});
-
-test("the backoff doubles from 10 s to 300 s", () => {
-  const waits = [1, 2, 3, 4, 5, 6, 7, 60].map((failures) => backoffMs(appWith(), failures) / 1000);
-  assert.deepEqual(waits, [10, 20, 40, 80, 160, 300, 300, 300]);
-  assert.equal(
-    backoffMs(appWith({ backoffSeconds: 0, maxBackoffSeconds: 0 }), 5),
-    1000,
-    "never without a pause",
-  );
-  assert.equal(backoffMs(appWith({ backoffSeconds: 1, maxBackoffSeconds: 4 }), 9), 4000);
 });
 
 describe("one look at an app", () => {

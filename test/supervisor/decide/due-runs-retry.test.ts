@@ -22,17 +22,17 @@ function failStart(record: AppRecord, now: number): AppRecord {
 
 describe("a scheduled run whose start fails", () => {
   for (const restartPolicy of ["Always", "OnFailure", "Never"] as const) {
-    test(`is tried again after the backoff under ${restartPolicy}, and its reason stays until then`, () => {
+    test(`is tried again soon under ${restartPolicy}, and its reason stays until then`, () => {
       const record = failStart(starting({ restartPolicy }), due);
       assert.deepEqual([record.phase, record.reason, record.retryAt], [
         "Pending",
         "DownloadFailed",
-        due + 10_000,
+        due + 1000,
       ]);
-      const waiting = look(record, { now: due + 9999 });
+      const waiting = look(record, { now: due + 999 });
       assert.equal(waiting.record, record);
-      assert.deepEqual([waiting.wakeAt, waiting.effects], [due + 10_000, []]);
-      const again = look(record, { now: due + 10_000 });
+      assert.deepEqual([waiting.wakeAt, waiting.effects], [due + 1000, []]);
+      const again = look(record, { now: due + 1000 });
       assert.deepEqual([again.record.phase, kinds(again)], ["Starting", ["start"]]);
     });
   }
@@ -53,9 +53,9 @@ describe("a scheduled run whose start fails", () => {
   test("waits longer after each failure, but not beyond the next time", () => {
     const once = failStart(starting(), due);
     const twice = failStart(step(once, { now: due + 10_000 }), due + 10_000);
-    assert.deepEqual([twice.failures, twice.retryAt], [2, due + 30_000]);
-    const thrice = failStart(step(twice, { now: due + 30_000 }), due + 30_000);
-    assert.deepEqual([thrice.failures, thrice.retryAt], [3, due + minute]);
+    assert.deepEqual([twice.failedStarts, twice.retryAt], [2, due + 12_000]);
+    const thrice = failStart(step(twice, { now: due + 59_000 }), due + 59_000);
+    assert.deepEqual([thrice.failedStarts, thrice.retryAt], [3, due + minute]);
   });
 
   test("is made up for by one run when further times pass meanwhile, and is reported as failed, not as missed", () => {
@@ -89,15 +89,15 @@ describe("a scheduled run whose start fails", () => {
     assert.deepEqual([back.reason, back.scheduled?.nextRun], ["Scheduled", due + minute]);
   });
 
-  test("beside a run that lives, under Allow, is tried again after the backoff", () => {
+  test("beside a run that lives, under Allow, is tried again soon", () => {
     const now = start + 2 * minute;
     const second = step(busy({ concurrencyPolicy: "Allow" }), { now, view: viewWith() });
     const record = step(second, { now, view: nothingYet, others: [viewWith()], problem });
     assert.deepEqual([record.phase, record.run?.id, record.scheduled?.lastRun], ["Running", "run-1", due]);
-    const waiting = look(record, { now: now + 9999, view: viewWith() });
+    const waiting = look(record, { now: now + 999, view: viewWith() });
     assert.equal(waiting.record, record);
-    assert.equal(waiting.wakeAt, now + 10_000);
-    const again = look(record, { now: now + 10_000, view: viewWith() });
+    assert.equal(waiting.wakeAt, now + 1000);
+    const again = look(record, { now: now + 1000, view: viewWith() });
     assert.deepEqual([again.record.phase, again.record.others?.length, kinds(again)], ["Starting", 1, [
       "start",
     ]]);
@@ -110,10 +110,10 @@ describe("a scheduled run whose start fails", () => {
 
   test("counts for its own time only", () => {
     const now = start + 2 * minute;
-    const record = { ...busy({ concurrencyPolicy: "Allow" }), failures: 5 };
+    const record = { ...busy({ concurrencyPolicy: "Allow" }), failures: 5, failedStarts: 5 };
     const second = step(record, { now, view: viewWith() });
     const { retryAt } = step(second, { now, view: nothingYet, others: [viewWith()], problem });
-    assert.equal(retryAt, now + 10_000);
+    assert.equal(retryAt, now + 1000);
   });
 });
 
@@ -149,12 +149,12 @@ describe("a scheduled run that is repeated under OnFailure", () => {
     const record = failStart(repeated(), due + 10_000);
     assert.deepEqual([record.reason, record.retryAt, record.scheduled?.lastRun], [
       "DownloadFailed",
-      due + 30_000,
+      due + 11_000,
       due,
     ]);
-    assert.equal(step(record, { now: due + 20_000 }), record);
-    const again = step(record, { now: due + 30_000 });
-    const begun = step(again, { now: due + 30_000, view: viewWith() });
+    assert.equal(step(record, { now: due + 10_999 }), record);
+    const again = step(record, { now: due + 11_000 });
+    const begun = step(again, { now: due + 11_000, view: viewWith() });
     assert.deepEqual([begun.phase, begun.scheduled?.nextRun], ["Running", due + minute]);
   });
 

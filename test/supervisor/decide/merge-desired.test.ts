@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { mergeDesired, newRecord, reportInvalid } from "../../../src/supervisor/decide/merge-desired.ts";
-import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/record-store.ts";
+import {
+  editEvent,
+  mergeDesired,
+  newRecord,
+  reportInvalid,
+} from "../../../src/supervisor/decide/merge-desired.ts";
+import { decodeRecord, encodeRecord } from "../../../src/supervisor/records/records.ts";
 import type { AppRecord, RunnableApp } from "../../../src/supervisor/types.ts";
 import { appWith, recordWith, runOf } from "../fixtures.ts";
 
@@ -112,4 +117,30 @@ test("an app that its old node has let go no longer says that it waits", () => {
   const waiting = recordWith({ heldBy: "node-b", reason: "StillStopping", message: "waiting" });
   const { record } = mergeDesired(waiting, { app: waiting.app, source: waiting.source });
   assert.deepEqual([record.heldBy, record.reason, record.message], [undefined, "", ""]);
+});
+
+describe("an edit", () => {
+  const edit = (app: RunnableApp, more: Partial<AppRecord> = {}) =>
+    editEvent(running, { ...merge(running, app), ...more });
+
+  test("is told with the names of its fields, its generation and who made it, but not to the API server", () => {
+    const event = edit(edited(2, { args: ["secret"], cpuPCT: 20 }), { editedBy: "kubectl-edit" });
+    assert.deepEqual([event?.reason, event?.isLocal], ["Edited", true]);
+    assert.equal(event?.message, "The spec was changed: args, cpuPCT (generation 2, by kubectl-edit)");
+  });
+
+  test("of a manifest is told with its file", () => {
+    const event = edit(edited(2, { args: ["b"] }), { origin: "/etc/nckubelet/web.yaml" });
+    assert.match(event?.message ?? "", /\(generation 2, in \/etc\/nckubelet\/web.yaml\)$/);
+  });
+
+  test("of something else than the spec, and one that is invalid, is not told", () => {
+    assert.equal(edit(edited(2, { args: ["a"] })), undefined);
+    assert.equal(editEvent(running, merge(running, edited(), problem)), undefined);
+    assert.equal(editEvent(running, mergeDesired(running, "withdrawn").record), undefined);
+  });
+
+  test("by nobody known takes over no name from the one before", () => {
+    assert.equal(merge({ ...running, editedBy: "before" }, edited(2, { args: ["b"] })).editedBy, undefined);
+  });
 });

@@ -8,18 +8,18 @@ import { dirname, join } from "node:path";
 import process from "node:process";
 import { test as runTest } from "node:test";
 import { cleanPath } from "../../../src/lib/shell.ts";
-import { encodeEnvironment } from "../../../src/supervisor/run/environment.ts";
-import { type PipeRef } from "../../../src/supervisor/launcher/launcher.ts";
 import {
   cancelRun,
+  encodeEnvironment,
+  findOutput,
   prepareMarks,
   readMarks,
   waitForLauncher,
-} from "../../../src/supervisor/run/launcher-marks.ts";
+} from "../../../src/supervisor/run/run.ts";
+import { type PipeRef } from "../../../src/supervisor/launcher/launcher.ts";
 import { parseStat, readStat } from "../../../src/supervisor/processes.ts";
 import { builtLauncher, emulatedLauncher, sanitizedLauncher } from "../../harness/launcher.ts";
 import { skipUnless } from "../../harness/parts.ts";
-import { findOutput } from "../../../src/supervisor/run/copy-log.ts";
 import { assertNumbers, listLog, readJoined, setLimits } from "../logs/log-files.ts";
 import { waitFor } from "../../wait-for.ts";
 import { createPlace } from "./place.ts";
@@ -427,8 +427,24 @@ for (const [kind, find] of Object.entries(kinds)) {
     });
     const left = readStat(Number(await readFile(pidFile, "utf8")));
     assert.equal(left?.parent, launcher?.pid);
+    assert.equal(readMarks(run.mark).exit?.last, "unknown");
     process.kill(left!.pid, "SIGKILL");
     await waitForLauncher(run.mark);
+    const { exit } = readMarks(run.mark);
+    assert.deepEqual([exit?.code, exit?.last], [3, { code: 137, signal: 9 }]);
+  });
+
+  test("a failure of a daemon is not hidden by its workers, which end well soon after it", async () => {
+    using run = await place();
+    prepareMarks(run.mark, dirname(run.mark));
+    const gate = join(run.folder, "gate");
+    const wait = `until [ -e '${gate}' ]; do sleep 0.01; done`;
+    await run.start(["sh", "-c", `setsid sh -c "(${wait}; sleep 0.1) & ${wait}; exit 9" & exit 0`]);
+    await waitFor("the script's end", () => readMarks(run.mark).exit);
+    await writeFile(gate, "");
+    await waitForLauncher(run.mark);
+    const { exit } = readMarks(run.mark);
+    assert.deepEqual([exit?.code, exit?.last], [0, { code: 9, signal: 0 }]);
   });
 }
 

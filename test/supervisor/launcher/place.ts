@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { cleanPath } from "../../../src/lib/shell.ts";
 import { ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
-import { prepareMarks, readMarks, waitForLauncher } from "../../../src/supervisor/run/launcher-marks.ts";
+import { prepareMarks, readMarks, waitForLauncher } from "../../../src/supervisor/run/run.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { readJoined } from "../logs/log-files.ts";

@@ -8,9 +8,8 @@ import process from "node:process";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { findHelper, installHelper } from "../../../src/supervisor/launcher/helper.ts";
-import { openLauncher, ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
-import { Zygote } from "../../../src/supervisor/launcher/zygote.ts";
-import { readMarks, waitForLauncher } from "../../../src/supervisor/run/launcher-marks.ts";
+import { openLauncher, Zygote, ZygoteLauncher } from "../../../src/supervisor/launcher/launcher.ts";
+import { readMarks, waitForLauncher } from "../../../src/supervisor/run/run.ts";
 import { isAlive, readStat } from "../../../src/supervisor/processes.ts";
 import { StartError } from "../../../src/supervisor/types.ts";
 import {

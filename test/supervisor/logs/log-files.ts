@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { appendFile, readFile, symlink, unlink, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { errorCode } from "../../../src/lib/files.ts";
-import { listParts } from "../../../src/supervisor/logs/log-parts.ts";
+import { listParts } from "../../../src/supervisor/logs/logs.ts";
 
 /** The part that a log starts with. */
 export const firstPart = (logFolder: string) => join(logFolder, `app.log.${"0".repeat(16)}`);

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { annotations } from "../../../src/api/names.ts";
+import { annotations, usualLog } from "../../../src/api/names.ts";
 import { logLimitsOf, parseBytes } from "../../../src/supervisor/logs/log-limits.ts";
 import { appWith } from "../fixtures.ts";
 
@@ -29,4 +30,10 @@ test("an invalid annotation is ignored and quoted in the problem", () => {
 
 test("parseBytes() accepts the units of Kubernetes", () => {
   assert.deepEqual(["65536", "100K", "1Mi", "2G"].map(parseBytes), [65_536, 100_000, 2 ** 20, 2e9]);
+});
+
+test("launchers assume the usual limits of a log", () => {
+  const source = readFileSync(new URL("../../../launcher/launcher.c", import.meta.url), "utf8");
+  const [, mebibytes, files] = /USUAL_BYTES \((\d+)ULL << 20\)\n#define USUAL_FILES (\d+)/.exec(source) ?? [];
+  assert.deepEqual({ maxSize: `${mebibytes}Mi`, maxFiles: files }, usualLog);
 });

@@ -4,7 +4,7 @@ import { appendFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { readLog, readTail } from "../../../src/supervisor/logs/read-log.ts";
+import { listParts, readLog, readTail } from "../../../src/supervisor/logs/logs.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { createLog, firstPart } from "./log-files.ts";
 
@@ -177,5 +177,22 @@ test("a slow follower continues with the oldest remaining line when its next was
   let rest = "";
   while (!rest.endsWith(lines(3000, 3000))) rest += Buffer.from((await following.next()).value!).toString();
   assert.equal(rest, lines(2001, 3000));
+  await following.return(undefined);
+});
+
+test("a follower goes on where a part in the middle was removed, and from the start of one that was emptied", async () => {
+  const log = await newLog("one\n");
+  const following = readLog(log.folder, { follow: true, signal: new AbortController().signal, waiting });
+  const next = async () => Buffer.from((await following.next()).value!).toString();
+  assert.equal(await next(), "one\n");
+  for (const line of ["two\n", "three\n"]) {
+    await log.rotate();
+    await log.write(line);
+  }
+  const parts = await listParts(log.folder);
+  await rm(parts[1]!.path);
+  assert.equal(await next(), "three\n");
+  await writeFile(parts[2]!.path, "4\n");
+  assert.equal(await next(), "4\n");
   await following.return(undefined);
 });

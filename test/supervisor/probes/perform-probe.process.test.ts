@@ -12,7 +12,7 @@ import { promisify } from "node:util";
 import { keyOf } from "../../../src/api/names.ts";
 import type { DefaultedProbe } from "../../../src/api/types.ts";
 import { createAppProber } from "../../../src/supervisor/probes/probes.ts";
-import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
+import { saveRunContext } from "../../../src/supervisor/run/run.ts";
 import { runFolder } from "../../../src/supervisor/layout.ts";
 import { performProbe } from "../../../src/supervisor/probes/perform-probe.ts";
 import { entranceOf } from "../../../src/supervisor/launcher/launcher.ts";
@@ -69,7 +69,22 @@ test("a cgroup that cannot be entered throws: it says nothing about the app", as
     environment: run.environment,
   });
   const asked = performProbe(probe, { ports: undefined, runFolder: run.folder, launcher: await entrance() });
-  await assert.rejects(asked, { message: `nckubelet cannot enter ${leaf}` });
+  await assert.rejects(asked, { message: `cannot enter ${leaf}: No such file or directory` });
+});
+
+test("a command that cannot be executed throws, with a hint at a command line in one word; one that ends with 127 fails", async () => {
+  await using run = await enterable();
+  const launcher = await entrance();
+  const ask = (...command: string[]) =>
+    performProbe({ ...probe, exec: { command } }, { ports: undefined, runFolder: run.folder, launcher });
+  await assert.rejects(ask("/no/such check", "--fast"), {
+    message: "cannot execute /no/such check: not found",
+  });
+  await assert.rejects(ask("curl -f localhost"), {
+    message: "cannot execute curl -f localhost: not found; each word is an item of its own: " +
+      'command: ["curl","-f","localhost"], or ["sh","-c","curl -f localhost"]',
+  });
+  assert.equal((await ask("sh", "-c", "no-such-program; exit 127")).ok, false);
 });
 
 test("an unreadable inside.json throws: it says nothing about the app", async () => {

@@ -19,6 +19,8 @@ function probe(fields: Partial<DefaultedProbe> = {}): DefaultedProbe {
 function probing() {
   const answers = new Map<DefaultedProbe, boolean | Error>();
   const unhealthy: string[] = [];
+  const unready: string[] = [];
+  const errors: (string | undefined)[] = [];
   const asked: DefaultedProbe[] = [];
   const failed: string[] = [];
   const ready: boolean[] = [];
@@ -34,6 +36,8 @@ function probing() {
     onReady: (_run, isReady) => ready.push(isReady),
     onStarted: () => started++,
     onUnhealthy: (_run, message) => unhealthy.push(message),
+    onUnready: (_run, message) => unready.push(message),
+    onError: (_run, message) => errors.push(message),
     random: () => 0,
   });
   const watch = (spec: ProbedRun["spec"], fields: Partial<ProbedRun> = {}) =>
@@ -46,6 +50,8 @@ function probing() {
     failed,
     ready,
     unhealthy,
+    unready,
+    errors,
     watch,
     [Symbol.dispose]: () => prober.close(),
   };
@@ -134,7 +140,7 @@ test("a passed startup probe is reported, and a new agent does not repeat it", a
   assert.ok(!later.asked.includes(startup));
 });
 
-test("a probe that the node could not perform is no failure of the app: it is reported once and repeated", async () => {
+test("a probe that could not be performed is no failure of the app: it is reported once and repeated", async () => {
   using seen = probing();
   const liveness = probe({ failureThreshold: 2 });
   const short = new Error("spawn /bin/sh EAGAIN");
@@ -145,17 +151,32 @@ test("a probe that the node could not perform is no failure of the app: it is re
     await waitFor("more probes", () => seen.asked.length > before + more);
   };
   await count(5);
-  assert.deepEqual([seen.failed, seen.unhealthy], [[], ["Liveness probe errored: spawn /bin/sh EAGAIN"]]);
+  const error = "Liveness probe errored: spawn /bin/sh EAGAIN";
+  assert.deepEqual([seen.failed, seen.unhealthy, seen.errors], [[], [], [error]]);
   seen.answers.set(liveness, true);
   await count(2);
   seen.answers.set(liveness, short);
   await count(5);
-  assert.deepEqual(seen.unhealthy.length, 2, "it is reported again after a probe that worked");
+  assert.deepEqual(seen.errors, [error, undefined, error], "it is reported again after a probe that worked");
   seen.answers.set(liveness, false);
   await waitFor("a failure still counts", () => seen.failed.length > 0);
 });
 
-test("a probe that the node could not perform changes neither the count of results nor the verdict", async () => {
+test("an error that an earlier agent reported is not reported again, but its end is", async () => {
+  using seen = probing();
+  const liveness = probe();
+  seen.answers.set(liveness, new Error("it cannot run"));
+  seen.watch({ livenessProbe: liveness }, {
+    probeErrors: { liveness: "Liveness probe errored: it cannot run" },
+  });
+  await waitFor("several probes", () => seen.asked.length > 2);
+  assert.deepEqual(seen.errors, []);
+  seen.answers.set(liveness, true);
+  await waitFor("the end of the error", () => seen.errors.length > 0);
+  assert.deepEqual(seen.errors, [undefined]);
+});
+
+test("a probe that could not be performed changes neither the count of results nor the verdict", async () => {
   const script: (boolean | Error)[] = [true, false, new Error("EMFILE"), new Error("EMFILE"), false];
   let asked = 0;
   const ready: boolean[] = [];
@@ -169,6 +190,8 @@ test("a probe that the node could not perform changes neither the count of resul
     onReady: (_run, isReady) => ready.push(isReady),
     onStarted: () => {},
     onUnhealthy: () => {},
+    onUnready: () => {},
+    onError: () => {},
     random: () => 0,
   });
   const spec = { readinessProbe: probe({ failureThreshold: 2 }) };
@@ -183,4 +206,22 @@ test("a closed prober starts no probes: the last step of a runner may still ask 
   seen.prober.close();
   seen.watch({ livenessProbe: probe() });
   assert.deepEqual(seen.ready, []);
+});
+
+test("what keeps an app from being ready is reported once, and again after it was ready; liveness keeps none", async () => {
+  using seen = probing();
+  const [readiness, liveness] = [probe({ failureThreshold: 2 }), probe({ failureThreshold: 1000 })];
+  seen.answers.set(readiness, false);
+  seen.answers.set(liveness, false);
+  seen.watch({ readinessProbe: readiness, livenessProbe: liveness });
+  await waitFor("several failures", () => seen.asked.length > 8);
+  assert.deepEqual(seen.unready, ["Readiness probe failed: it said so"]);
+  seen.answers.set(readiness, true);
+  await waitFor("ready", () => seen.ready.at(-1) === true);
+  seen.answers.set(readiness, false);
+  await waitFor("not ready again", () => seen.ready.at(-1) === false);
+  assert.deepEqual(seen.unready, [
+    "Readiness probe failed: it said so",
+    "Readiness probe failed: it said so",
+  ]);
 });

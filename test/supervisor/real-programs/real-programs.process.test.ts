@@ -49,16 +49,18 @@ for (const [what, lineEnd] of [["as they come", "\n"], ["saved on Windows", "\r\
   });
 }
 
-test("a killed daemon like Tomcat is restarted", async () => {
+test("a killed daemon like Tomcat is restarted as failed", async () => {
   await using node = await createNode();
   const home = await installCatalina(node.folder);
   const pidFile = join(home, "logs/catalina.pid");
-  await node.assign("tomcat", { shellFile: join(home, "bin/startup.sh"), backoffSeconds: 1 });
+  const shellFile = join(home, "bin/startup.sh");
+  await node.assign("tomcat", { shellFile, restartPolicy: "OnFailure", backoffSeconds: 1 });
   await waitFor("the script has ended", () => isScriptOver(node, "tomcat"));
   const first = Number(await readFile(pidFile, "utf8"));
   process.kill(first, "SIGKILL");
-  const { restarts } = await node.reach("tomcat", "Running", ({ restarts }) => restarts === 1);
+  const { restarts, lastExit } = await node.reach("tomcat", "Running", ({ restarts }) => restarts === 1);
   assert.equal(restarts, 1);
+  assert.deepEqual([lastExit?.code, lastExit?.signal, lastExit?.reason], [137, "SIGKILL", "Error"]);
   await waitFor("another server", async () => Number(await readFile(pidFile, "utf8")) !== first);
 });
 

@@ -4,11 +4,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { appFolder, type Layout, recordPath } from "../../../src/supervisor/layout.ts";
-import {
-  createRecordStore,
-  decodeRecord,
-  encodeRecord,
-} from "../../../src/supervisor/records/record-store.ts";
+import { createRecordStore, decodeRecord, encodeRecord } from "../../../src/supervisor/records/records.ts";
 import { runs } from "../../properties.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { recordWith } from "../fixtures.ts";

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { silentLogger } from "../../../src/lib/log.ts";
 import { recordPath, runFolder } from "../../../src/supervisor/layout.ts";
+import { folderOf } from "../../../src/supervisor/layout.ts";
 import {
   createRecordStore,
   readRunRecord,
+  recoverRecords,
   saveRunRecord,
-} from "../../../src/supervisor/records/record-store.ts";
-import { folderOf } from "../../../src/supervisor/layout.ts";
-import { recoverRecords } from "../../../src/supervisor/records/records.ts";
+} from "../../../src/supervisor/records/records.ts";
 import { runsOf } from "../../../src/supervisor/run-ref.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { appWith, recordWith, runOf, start } from "../fixtures.ts";

@@ -5,13 +5,14 @@ import { basename, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { execCommandLine, execInRun } from "../../../src/supervisor/run/run.ts";
 import {
+  execCommandLine,
+  execInRun,
   readLeaf,
   readRunContext,
   RunContextLostError,
   saveRunContext,
-} from "../../../src/supervisor/run/run-context.ts";
+} from "../../../src/supervisor/run/run.ts";
 import { entranceOf } from "../../../src/supervisor/launcher/launcher.ts";
 import { readStat } from "../../../src/supervisor/processes.ts";
 import { builtLauncher } from "../../harness/launcher.ts";
@@ -100,15 +101,46 @@ test(`an exec process carries its marker before it enters the cgroup`, { skip },
   }
 });
 
-test(`a run that cannot be entered is an error, and nothing is executed`, { skip }, async () => {
+test(`a run that cannot be entered is reported, and nothing is executed`, { skip }, async () => {
   await using run = await enterable("/no/such/cgroup");
-  const enter = execInRun(run.folder, ["echo", "ran"], {
+  const { code, output, notExecuted } = await execInRun(run.folder, ["echo", "ran"], {
     timeoutMs,
     launcher: await open(),
     captureBytes: 1024,
   });
-  await assert.rejects(enter, /^Error: nckubelet cannot enter \/no\/such\/cgroup\//);
+  const why = `cannot enter ${run.leaf}: No such file or directory`;
+  assert.deepEqual([code, output, notExecuted], [126, `nckubelet: ${why}\n`, why]);
 });
+
+test(
+  "a command that cannot be executed is told from one that ends with the same status",
+  { skip },
+  async () => {
+    await using run = await enterable();
+    const launcher = await open();
+    const plain = join(run.folder, "plain");
+    await writeFile(plain, "#!/bin/sh\n", { mode: 0o644 });
+    const ended = async (...command: string[]) => {
+      const { code, notExecuted } = await execInRun(run.folder, command, { timeoutMs, launcher });
+      return [code, notExecuted];
+    };
+    assert.deepEqual(await ended("/no/such/program"), [127, "cannot execute /no/such/program: not found"]);
+    assert.deepEqual(await ended("echo a"), [127, "cannot execute echo a: not found"]);
+    assert.deepEqual(await ended(plain), [126, `cannot execute ${plain}: Permission denied`]);
+    for (const code of [125, 126, 127]) {
+      assert.deepEqual(await ended("sh", "-c", `exit ${code}`), [code, undefined]);
+    }
+    // The command does not have the descriptor, so it cannot write there.
+    const claims = "ls /proc/self/fd | tr '\\n' ' '; echo nckubelet: cannot execute it >&3";
+    const { output, notExecuted } = await execInRun(run.folder, ["sh", "-c", claims], {
+      timeoutMs,
+      launcher,
+      captureBytes: 1024,
+    });
+    assert.match(output, /^0 1 2 3 /, "3 is the folder that ls reads");
+    assert.equal(notExecuted, undefined);
+  },
+);
 
 test(
   `a command has a session of its own, except on a terminal, which has one`,

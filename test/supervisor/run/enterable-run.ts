@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
+import { saveRunContext } from "../../../src/supervisor/run/run.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 /** The folder of a run that can be entered, with its leaf below `leafIn` if given. */

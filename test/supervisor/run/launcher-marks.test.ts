@@ -75,6 +75,22 @@ test("an exit mark has the status, the signal, and whether SIGTERM reached the l
   assert.deepEqual(await read("signal 9\n"), [undefined, undefined, undefined]);
 });
 
+test("an exit mark says how what the script left behind ended, once that is known", async () => {
+  using temp = tempFolder();
+  const mark = join(temp.path, "run-1");
+  const read = async (text: string) => {
+    await writeFile(`${mark}.exit`, `${text}${exitPlaceholder.slice(text.length)}`);
+    return readMarks(mark).exit?.last;
+  };
+  assert.equal(await read("exit 0\nsignal 0\n"), "unknown");
+  assert.equal(await read("exit 0\nsignal 0\nalone\n"), undefined, "it left nothing behind");
+  assert.equal(await read("exit 0\nsignal 0\nlast 0 0\nalone\n"), undefined);
+  assert.deepEqual(await read("exit 0\nsignal 0\nlast 137 9\n"), { code: 137, signal: 9 });
+  assert.deepEqual(await read("exit 0\nterminated\nsignal 0\nlast 3 0\n"), { code: 3, signal: 0 });
+  assert.equal(await read("exit 0\nsignal 0\nlast 137"), "unknown");
+  assert.ok("exit 255\nterminated\nsignal 64\nlast 255 64\nalone\n".length < exitPlaceholder.length);
+});
+
 test("a claim and the reserved exit mark lead to no callback; a mark that is written does", async () => {
   using temp = tempFolder();
   using runs = tempFolder();

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { readRunUser } from "../../../src/supervisor/run/run.ts";
-import { saveRunContext } from "../../../src/supervisor/run/run-context.ts";
+import { readRunUser, saveRunContext } from "../../../src/supervisor/run/run.ts";
 import { tempFolder } from "../../temp-folder.ts";
 
 async function userOf(user: unknown, own?: number): Promise<number | undefined> {

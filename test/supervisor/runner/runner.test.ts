@@ -22,7 +22,10 @@ function runnerOf(record: AppRecord, given: Partial<RunnerDeps> = {}) {
       done.push(`start ${id}`);
       return {};
     },
+    isBlocked: async () => true,
+    readScript: async () => undefined,
     runStopFile: note("stopFile"),
+    reload: async () => ({ type: "Normal", reason: "Reloaded", message: "" }),
     terminate: note("terminate"),
     kill: note("kill"),
     copyLog: note("copyLog"),
@@ -125,6 +128,7 @@ test("an agent that ends does not wait for a stop file, and leaves what comes af
     runStopFile: async (_record, _run, signal) => {
       begun.resolve();
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return undefined;
     },
   });
   runner.poke();
@@ -346,4 +350,23 @@ test("an agent ends although what is in the marks cannot be saved", async () => 
   runner.poke();
   await waitFor("the app runs", () => runner.record.phase === "Running");
   await runner.close();
+});
+
+test("a start that fails although nothing is missing is tried once for that, then waits for its time", async () => {
+  let [looks, starts] = [0, 0];
+  const { runner } = runnerOf(recordWith(), {
+    isBlocked: async () => {
+      looks++;
+      return false;
+    },
+    startRun: async () => {
+      starts++;
+      return { problem: { reason: "ScriptUnreadable", message: "cannot be read" } };
+    },
+    observe: async () => viewWith({ claim: "cancelled", started: undefined, processes: [] }),
+  });
+  runner.poke();
+  await waitFor("the cause is looked at again", () => looks >= 3);
+  await runner.close();
+  assert.equal(starts, 2);
 });

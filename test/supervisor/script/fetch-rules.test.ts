@@ -47,6 +47,21 @@ test("parseScriptURL() refuses other schemes and invalid URLs", () => {
   }
 });
 
+test("parseScriptURL() and checkHead() refuse archives, by name before the download and by their first bytes", () => {
+  for (const name of ["app.tar.gz", "app.tgz?token=secret", "app.ZIP", "app.tar.zst#x", "app.zst"]) {
+    const words = /is an archive, not a script/;
+    assert.throws(() => parseScriptURL(`https://example.com/${name}`, digest), (error: Error) => {
+      assert.match(error.message, words);
+      assert.doesNotMatch(error.message, /secret/);
+      return (error as Error & { reason: string }).reason === "InvalidScript";
+    });
+  }
+  assert.equal(parseScriptURL("https://example.com/app.tgz.sh", digest).pathname, "/app.tgz.sh");
+  for (const magic of ["1f8b08", "504b0304", "28b52ffd"]) {
+    assert.throws(() => checkHead(page, Buffer.from(magic, "hex")), { reason: "InvalidScript" }, magic);
+  }
+});
+
 test("nextHop() follows relative and absolute redirects of the same scheme", () => {
   assert.equal(follow("other.sh"), "https://example.com/dir/other.sh");
   assert.equal(follow("/other.sh"), "https://example.com/other.sh");

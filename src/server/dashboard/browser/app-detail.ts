@@ -1,6 +1,7 @@
 /// <reference lib="dom" />
 import { describeMechanism } from "../../../api/probe-mechanisms.ts";
 import type { LastExit, Probe } from "../../../api/types.ts";
+import { countDown } from "../../../lib/time.ts";
 import type { AppEventView } from "../../view.ts";
 import { type App, keyOf } from "./agent.ts";
 import { phaseText } from "./app-state.ts";
@@ -55,7 +56,7 @@ function stateOf(app: App): Fact[] {
     `${localTime(status.startTime)}, ${ago(status.startTime, Date.now())} ago`;
   return [
     ["Phase", phaseText(app)],
-    ["Message", status.message],
+    ["Message", countDown(status.message ?? "", Date.now())],
     ["CPU", status.cpuPCT && `${percent(status.cpuPCT)} of the node${throttled}`],
     ["Memory", status.memPCT && `${percent(status.memPCT)} of the node, ${bytes(status.memoryBytes)}`],
     ["OOM kills", status.oomKills ? String(status.oomKills) : undefined],

@@ -1,4 +1,5 @@
 /** What the state of an app means to a reader. Pure. */
+import { countDown } from "../../../lib/time.ts";
 import type { App } from "./agent.ts";
 
 /** Good is fine, warn needs a look or time, bad needs the user; calm is at rest. */
@@ -7,8 +8,11 @@ export type Tone = "good" | "warn" | "bad" | "calm";
 const bad = ["BackOff", "Failed", "Unknown"];
 const atRest = ["Succeeded", "Stopped"];
 
-export function toneOf({ status: { phase = "Unknown", ready } }: App): Tone {
+export function toneOf({ status: { phase = "Unknown", reason, ready, lastExit } }: App): Tone {
   if (bad.includes(phase)) return "bad";
+  // It waits for its next run: fine, unless the last one failed.
+  const isWaiting = phase === "Pending" && reason === "Scheduled";
+  if (isWaiting && (!lastExit || lastExit.reason === "Completed")) return "calm";
   if (atRest.includes(phase)) return "calm";
   return phase === "Running" && ready ? "good" : "warn";
 }
@@ -20,8 +24,12 @@ export function phaseText({ status }: App): string {
   return reason && reason !== phase ? `${phase}: ${reason}` : phase;
 }
 
-/** Returns why an app does not run. */
-export function messageOf({ status }: App): string {
-  if (status.phase === "Running" || status.phase === "Succeeded") return "";
-  return status.message ?? "";
+/** Returns why an app does not run, and how long until it is tried again, or why it is not ready. */
+export function messageOf({ status }: App, now = Date.now()): string {
+  if (status.phase === "Succeeded") return "";
+  if (status.phase === "Running") {
+    return status.conditions?.find(({ type, status }) => type === "Ready" && status === "False")?.message ??
+      "";
+  }
+  return countDown(status.message ?? "", now);
 }

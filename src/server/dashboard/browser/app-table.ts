@@ -40,7 +40,7 @@ const columns: Column[] = [
     figure: true,
     text: ({ status }) => status.startTime ? ago(status.startTime, Date.now()) : "–",
   },
-  { title: "Message", text: messageOf },
+  { title: "Message", text: (app) => messageOf(app) },
 ];
 
 /** Returns a compact list for nodes with many apps. A title sorts by its column, and a second time reverses the order. */

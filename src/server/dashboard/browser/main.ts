@@ -30,7 +30,7 @@ async function refresh(): Promise<void> {
       get<{ items: App[] }>("/apps"),
       get<History>(timeline && timeline.last >= 0 ? `/history?since=${timeline.last}` : "/history"),
       // Only the detail shows them.
-      detail ? getEvents() : [],
+      detail ? getEvents(detail.key) : [],
     ]);
     if (!timeline || part.last !== timeline.last) timeline = extend(timeline, part);
     apps = found.items;
@@ -64,8 +64,8 @@ function goneText(error: Error): string {
   return `The agent does not answer${why}${last}`;
 }
 
-async function getEvents(): Promise<AppEventView[]> {
-  return (await get<{ items: AppEventView[] }>("/events")).items;
+async function getEvents(key: string): Promise<AppEventView[]> {
+  return (await get<{ items: AppEventView[] }>(`/events?app=${encodeURIComponent(key)}`)).items;
 }
 
 function openByKey(key: string): void {
@@ -73,7 +73,7 @@ function openByKey(key: string): void {
   if (!app || detail) return;
   const opened = detail = openDetail(app, enforced, () => detail = undefined);
   // Not with a refresh: two at once would mix up the parts of the history. The next one tries again.
-  getEvents().then((events) => opened === detail && opened.update(app, enforced, events), () => {});
+  getEvents(key).then((events) => opened === detail && opened.update(app, enforced, events), () => {});
 }
 
 function showConnection(text: string, isBad: boolean): void {

@@ -1,0 +1,69 @@
+/** The objects that the identities controller reads, as far as it uses them. */
+import { agentNamespace, claimName } from "../api/names.ts";
+import type { KubeObject } from "../kube/wire.ts";
+
+type Meta = { name: string; uid: string; resourceVersion: string; creationTimestamp?: string };
+
+export interface RequestObject extends KubeObject {
+  metadata: Meta;
+  spec: {
+    signerName: string;
+    username?: string;
+    groups?: string[];
+    usages?: string[];
+    /** Base64 of PEM. */
+    request: string;
+  };
+  status?: { conditions?: Condition[]; certificate?: string };
+}
+
+export interface Condition {
+  type: string;
+  status: string;
+  reason?: string;
+  message?: string;
+  lastUpdateTime?: string;
+}
+
+/** The record of whose key has the name of a node. Administrators create empty ones as invitations. */
+export interface ClaimObject extends KubeObject {
+  metadata: Meta & { namespace: string };
+  /** `key`: `sha256:HEX` of the public key; `node`: the uid of the Node that came of it. */
+  data?: { key?: string; node?: string };
+}
+
+/** Longer requests are no agent's: the rest of one is not kept, and what is left is refused. */
+const longestKept = 8192;
+
+/** Returns what is kept of a request in memory: its text only until it is decided. */
+export function slimRequest({ metadata, spec, status }: RequestObject): RequestObject {
+  const { name, uid, resourceVersion, creationTimestamp } = metadata;
+  const { signerName, username, groups, usages } = spec;
+  const decided = status?.conditions?.length ?? 0;
+  return {
+    metadata: { name, uid, resourceVersion, creationTimestamp },
+    spec: {
+      signerName,
+      username,
+      groups,
+      usages,
+      request: decided ? "" : spec.request.slice(0, longestKept),
+    },
+    status: { conditions: status?.conditions, certificate: status?.certificate && "issued" },
+  };
+}
+
+/** Returns the node of a claim; undefined for other ConfigMaps of the namespace. */
+export function nodeOfClaim({ metadata }: ClaimObject): string | undefined {
+  const prefix = claimName("");
+  return metadata.name.startsWith(prefix) ? metadata.name.slice(prefix.length) : undefined;
+}
+
+export function newClaim(node: string, key: string): KubeObject & { data: ClaimObject["data"] } {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: claimName(node), namespace: agentNamespace },
+    data: { key },
+  };
+}
