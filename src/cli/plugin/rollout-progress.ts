@@ -92,8 +92,10 @@ export function failingApps(set: NCAppSet, apps: readonly NCApp[]): string[] {
     const isNoted = readRunNote(app).failedAt !== undefined;
     if (!isNoted && !isFailing(app)) return [];
     const { phase = "", reason, message, lastExit } = app.status ?? {};
-    // The set has suspended an app of a job that has failed: that says nothing.
-    const words = isNoted
+    // The set suspends an app of a job that has failed, and its phase and message then say nothing of the failure. The
+    // last exit is the same before and after, so that the failure is listed once.
+    const hasEnded = isNoted || set.spec.job !== undefined && phase === "Failed" && lastExit !== undefined;
+    const words = hasEnded
       ? ["Failed", lastExit?.reason, lastExit?.message]
       : [phase, reason === phase ? undefined : reason, message || lastExit?.message];
     const why = words.filter(Boolean).join(": ");

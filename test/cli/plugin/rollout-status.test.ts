@@ -226,7 +226,8 @@ test("status of a job shows what has completed, and waits for its end", async ()
 test("status of a job that failed lists every app that failed with its node, and exits with 1", async () => {
   const api = createApi(job({ succeeded: 1, failed: 2 }, "Failed"));
   const exit = { reason: "Error", message: "disk full" };
-  api.add(ncapps, appOf("n1", "new", { phase: "Failed", reason: "Error", lastExit: exit }));
+  const message = "Ended with status 1: Error";
+  api.add(ncapps, appOf("n1", "new", { phase: "Failed", reason: "Error", message, lastExit: exit }));
   const stopped = appOf("n2", "old", { phase: "Stopped", reason: "Suspended", lastExit: exit });
   stopped.metadata.annotations = { [annotations.run]: '{"failedAt":"2026-11-17T00:00:00Z","failures":7}' };
   api.add(ncapps, stopped);
