@@ -111,7 +111,7 @@ const nodeOnly = new RegExp(`^test/(?:${
     // Checks and builds the program, and never runs on Deno.
     ...["install", "tools"],
     // Its subject is another program: shells and their scripts, promtool, Java, or the launcher.
-    ...["cli/completion", "server/monitoring", "supervisor/launcher/launcher"],
+    ...["cli/completion", "examples/services", "server/monitoring", "supervisor/launcher/launcher"],
     ...["supervisor/logs/launcher-log", "supervisor/real-programs", "supervisor/script/windows-scripts"],
     // Its subject is the text of commands. Others call commands as processes, with their streams, signals and terminals.
     ...["cli/commands/apply", "cli/everyday"],
