@@ -230,6 +230,12 @@ describe("tenancy", { skip: skipUnlessControllers(), timeout: 300_000 }, () => {
     );
     await allowed("POST", apps("team"), made(good), controller);
     await allowed("PATCH", `${sets("team")}/web`, { spec: { replicas: 2 } });
+    const change = (spec: object) => ["PATCH", `${apps("team")}/web-0`, { spec }, controller] as const;
+    await refused(/cpuPCT: Forbidden: must be set, to at most 50/, ...change({ cpuPCT: "100" }));
+    await refused(/cpuPCT: Forbidden/, ...change({ cpuPCT: "" }));
+    await refused(/memPCT: Forbidden/, ...change({ memPCT: null, nodeName: "node-1" }));
+    await refused(/runAsUser: Forbidden/, ...change({ runAsUser: "root" }));
+    await allowed(...change({ cpuPCT: "30", nodeName: "node-1" }));
   });
 
   test("only the scheduler chooses a node; a node may be cleared", async (t) => {
@@ -257,6 +263,7 @@ describe("tenancy", { skip: skipUnlessControllers(), timeout: 300_000 }, () => {
     const path = `${apps("old")}/legacy`;
     await allowed("PATCH", path, { metadata: { labels: { a: "b" } } });
     await allowed("PATCH", path, { spec: { nodeName: "node-1", cpuPCT: "10" } }, controller);
+    await refused(/runAsUser/, "PATCH", path, { spec: { cpuPCT: "100" } }, controller);
     await allowed("PATCH", path, { spec: { suspend: true } });
     await refused(/runAsUser/, "PATCH", path, { spec: { suspend: false } });
     await refused(/runAsUser/, "PATCH", path, { spec: { args: ["-c", "id; id"] } });

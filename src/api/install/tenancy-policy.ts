@@ -3,8 +3,9 @@
  * the NCAppPolicies there (`schema/policy.ts`).
  *
  * Guarantees: an app is checked when it is created and with every change of its spec, whoever writes it: so the apps of a set are
- * checked with the overrides of their nodes. A change that only suspends or unbinds passes, so that an app from before the policy can be
- * stopped, and so do binds of the controllers. Agents are exempt: the apps that they mirror run anyway.
+ * checked with the overrides of their nodes, also when these change later. A change that only suspends or unbinds passes, so that an app
+ * from before the policy can be stopped, and so does a bind, in which a controller may also cap what had no cap. Agents are exempt: the
+ * apps that they mirror run anyway.
  * Caveat: `users` is what confines an app. `scripts` says where its first program comes from; who sets variables and arguments
  * can make most scripts run other code, as the same user.
  */
@@ -21,9 +22,13 @@ export function buildTenancyPolicies(): object[] {
       isController,
       sameSpec: `request.operation == 'UPDATE' && ${sameExcept(["nodeName", "suspend"])} && ` +
         `(${isSameField("suspend")} || ${isTrue("object.spec", "suspend")})`,
-      // What the scheduler writes with a bind.
+      // What the scheduler writes with a bind. The sets controller has the same account, and writes what users put into overrides.
       onlyBinds: `variables.isController && request.operation == 'UPDATE' && ${
-        sameExcept(["nodeName", "cpuPCT", "memPCT"])
+        sameExcept(["nodeName", ...caps])
+      } && ${
+        caps.map((field) => `(${isSameField(field)} || ${share(text("oldObject.spec", field))} == 0.0)`).join(
+          " && ",
+        )
       }`,
       passes: "variables.sameSpec || variables.onlyBinds",
     }, [nodeNameRule]),
@@ -87,6 +92,7 @@ const isTrue = (object: string, field: string) => `(has(${object}.${field}) && $
 const sameExcept = (fields: string[]) =>
   Object.keys(spec.properties).filter((field) => !fields.includes(field)).map(isSameField).join(" && ");
 const asks = (field: string) => isTrue("params.spec", field);
+const caps = ["cpuPCT", "memPCT"];
 const share = (value: string) => `(${value} == '' ? 0.0 : double(${value}.replace('%', '')))`;
 
 const probes = ["livenessProbe", "readinessProbe", "startupProbe"];
