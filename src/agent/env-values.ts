@@ -31,7 +31,7 @@ export interface ValueResolverParts {
 export function createValueResolver(
   { client, nodeName, folderOf = () => undefined }: ValueResolverParts,
 ): ResolveValue {
-  return async (app, variable) => {
+  return async (app, variable, { onNode = false } = {}) => {
     const { fieldRef, secretKeyRef, configMapKeyRef } = variable.valueFrom ?? {};
     if (fieldRef) return fieldValue(app, fieldRef.fieldPath, nodeName);
     const [resource, key] = secretKeyRef
@@ -59,6 +59,7 @@ export function createValueResolver(
           `${where}: this agent has no API server; apps in the folder of --manifests may use a ${resource.kind} of that folder`,
         );
     }
+    if (onNode) throw new StartError("MissingKey", `${where}: the API server was not asked`);
     const data = await readData(client, resource, app, key.name, where);
     const value = data && ownValue(data, key.key);
     if (value !== undefined) return secretKeyRef ? atob64(value) : value;

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { createValueResolver, fieldValue } from "../../src/agent/env-values.ts";
 import type { KubeClient } from "../../src/kube/client/client.ts";
 import { KubeError } from "../../src/kube/kube-error.ts";
+import { createFolderValues } from "../../src/sources/folder-values.ts";
 import { UnansweredError } from "../../src/supervisor/types.ts";
 import { appWith } from "../supervisor/fixtures.ts";
 
@@ -49,6 +50,19 @@ test("a server that does not answer, or fails itself, leaves a value unanswered;
   for (const error of rejected) assert.equal(await isUnanswered(error), false, error.message);
   await assert.rejects(resolve(failure("NotFound", 404)), { reason: "MissingKey" });
   assert.equal(await resolve(failure("NotFound", 404), "password", true), undefined);
+});
+
+test("a look at what this node has asks no API server: a key that only the server may have is missing", async () => {
+  const client = { request: () => assert.fail("the API server was asked") } as unknown as KubeClient;
+  const folder = createFolderValues("/etc/nckubelet/manifests");
+  const find = createValueResolver({ client, nodeName: "n", folderOf: () => folder });
+  const variable = { name: "PW", valueFrom: { secretKeyRef: { name: "db", key: "password" } } };
+  folder.replace([]);
+  await assert.rejects(find(app, variable, { onNode: true }), { reason: "MissingKey" });
+  const data = new Map([["password", new TextEncoder().encode("sesame")]]);
+  const holder = { kind: "Secret", namespace: "default", name: "db", data } as const;
+  folder.replace([{ key: "Secret default/db", holder }]);
+  assert.equal(await find(app, variable, { onNode: true }), "sesame");
 });
 
 test("a key with the name of a member of every object is found only where it exists", async () => {

@@ -60,6 +60,7 @@ export function createHollowRuns(behave: Behave = () => ({})): HollowRuns {
 
   const confinement: Confined["confinement"] = {
     whyNoLimits: "",
+    prepareApp: async () => ({ enforced: true }),
     prepare: () => Promise.reject(new Error("a hollow run has no cgroup")),
     detach() {},
     leafOf: () => "",

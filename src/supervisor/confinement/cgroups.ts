@@ -80,7 +80,7 @@ export function createCgroupConfinement(
     return [...new Set([...cgroups.listProcesses(runDir(run)), ...strays])];
   };
 
-  const setCaps = async ({ folder }: RunRef, caps: Caps): Promise<CapsState> => {
+  const setCaps = async (folder: string, caps: Caps): Promise<CapsState> => {
     const { enforced, unenforced } = limitsOf(caps);
     const { pending } = await cgroups.ensureLimits(appDir(folder), enforced);
     if (pending) return { enforced: false, reason: "ResizePending", message: pending.message };
@@ -95,8 +95,15 @@ export function createCgroupConfinement(
     };
   };
 
+  const prepareApp = async (folder: string, caps: Caps): Promise<CapsState> => {
+    if (!existsSync(root.keeper)) await restoreRoot?.();
+    const isNew = cgroups.createCgroup(appDir(folder));
+    if (!isNew && root.controllers.length > 0) cgroups.resetProtections(appDir(folder));
+    return await setCaps(folder, caps);
+  };
+
   const ensureCaps = async (run: RunRef, caps: Caps): Promise<CapsState> => {
-    const state = await setCaps(run, caps);
+    const state = await setCaps(run.folder, caps);
     const hasLeft = !cgroups.isPopulated(runDir(run)) && run.main !== undefined && isAlive(run.main);
     const strays = await putBack(run, hasLeft ? scanProcesses : () => recentScan(searchEveryMs));
     return strays.length === 0 ? state : escaped(strays);
@@ -104,11 +111,9 @@ export function createCgroupConfinement(
 
   return {
     whyNoLimits,
+    prepareApp,
     async prepare(run, caps) {
-      if (!existsSync(root.keeper)) await restoreRoot?.();
-      const isNew = cgroups.createCgroup(appDir(run.folder));
-      if (!isNew && root.controllers.length > 0) cgroups.resetProtections(appDir(run.folder));
-      const state = await setCaps(run, caps);
+      const state = await prepareApp(run.folder, caps);
       return { keeper: root.keeper, leaf: cgroups.openCgroup(appDir(run.folder), run.runId), caps: state };
     },
     detach: (pid) => cgroups.moveProcess(pid, root.keeper),

@@ -48,6 +48,7 @@ export function createMarkerConfinement(
 
   return {
     whyNoLimits: why,
+    prepareApp: async () => unlimited,
     prepare: async () => ({ keeper: "", leaf: "", caps: unlimited }),
     detach: () => {},
     leafOf: () => "",

@@ -34,7 +34,9 @@ export interface Usage {
 export interface Confinement {
   /** Why caps cannot be enforced; empty if they can. */
   readonly whyNoLimits: string;
-  /** Creates the cgroup of a run and sets the caps. The launcher gets both folders; "" means that there is none. */
+  /** Creates the cgroup of an app, and sets its caps. */
+  prepareApp(folder: string, caps: Caps): Promise<CapsState>;
+  /** Does that, and creates the cgroup of a run in it. The launcher gets both folders; "" means that there is none. */
   prepare(run: RunRef, caps: Caps): Promise<{ keeper: string; leaf: string; caps: CapsState }>;
   /** Moves a process of the agent to where it outlives the agent. */
   detach(pid: number): void;

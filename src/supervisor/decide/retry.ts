@@ -78,6 +78,10 @@ const visibleCauses: readonly (Reason | "")[] = [
   "InvalidWorkingDir",
   "UnknownUser",
   "UnknownGroup",
+  "InterpreterNotFound",
+  "InvalidEnvironment",
+  "MissingKey",
+  "LimitsUnavailable",
 ];
 
 /** Reports whether the app waits for something on this node that costs little to look at. */

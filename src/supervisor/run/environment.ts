@@ -8,8 +8,15 @@ import { type RunnableApp, StartError } from "../types.ts";
 
 export type Environment = Record<string, string>;
 
-/** Resolves `valueFrom`; undefined if the key does not exist and is optional. */
-export type ResolveValue = (app: RunnableApp, variable: EnvVar) => Promise<string | undefined>;
+/**
+ * Resolves `valueFrom`; undefined if the key does not exist and is optional. `onNode`: only what this node has; a value that
+ * another machine would have to be asked for is missing.
+ */
+export type ResolveValue = (
+  app: RunnableApp,
+  variable: EnvVar,
+  options?: { onNode?: boolean },
+) => Promise<string | undefined>;
 
 /** Setting one of these ends some shell: bash's read-only variables, and those that dash parses as numbers. */
 const reservedNames = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "OPTIND", "PPID", "SHELLOPTS", "UID"]);

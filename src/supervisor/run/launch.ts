@@ -16,7 +16,7 @@ import {
   describeCaps,
   hasCaps,
 } from "../confinement/confinement.ts";
-import { buildEnvironment, type ResolveValue } from "./environment.ts";
+import { buildEnvironment, type Environment, type ResolveValue } from "./environment.ts";
 import { readEnvFile } from "./env-file.ts";
 import { keyOf } from "../../api/names.ts";
 import type { Logger } from "../../lib/log.ts";
@@ -38,7 +38,7 @@ import { openLastValues } from "./last-values.ts";
 import { prepareMarks } from "./launcher-marks.ts";
 import { saveRunContext } from "./run-context.ts";
 import { saveEnvironment } from "./run-environment.ts";
-import { digestScript, prepareCopy, prepareScript, type Script } from "../script/script.ts";
+import { checkScript, digestScript, prepareCopy, prepareScript, type Script } from "../script/script.ts";
 import { type Run, type RunnableApp, StartError } from "../types.ts";
 
 export type Enforce = "strict" | "best-effort";
@@ -72,10 +72,6 @@ export async function launchRun(
   const { layout } = deps;
   const { spec } = app;
   const folder = folderOf(app);
-  const identity = await resolveIdentity(spec.runAsUser, spec.runAsGroup);
-  const workingDir = spec.workingDir || "/";
-  const user = userField(identity, deps.isRoot);
-  await checkFolder(workingDir, user, deps.launcher, signal);
   const values = await openLastValues(app, {
     path: valuesPath(layout, folder),
     bootId: run.bootId,
@@ -83,20 +79,13 @@ export async function launchRun(
     onReuse: ({ message }) =>
       deps.log.warn("using a value of the last start", { app: keyOf(app), why: message }),
   });
-  const fromFile = spec.envFile
-    ? await readEnvFile(spec.envFile, {
-      user,
-      files: deps.launcher,
-      onSkipped: (where) =>
-        deps.log.warn("skipping lines that are no NAME=VALUE", { app: keyOf(app), where }),
-    })
-    : [];
-  const environment = await buildEnvironment(app, {
-    identity,
-    fromFile,
-    nodeName: deps.nodeName,
-    runId: run.id,
-    resolve: values.resolve,
+  const onSkipped = (where: string) =>
+    deps.log.warn("skipping lines that are no NAME=VALUE", { app: keyOf(app), where });
+  const { user, workingDir, environment } = await resolvePlace(app, run.id, {
+    ...deps,
+    resolveValue: values.resolve,
+    onSkipped,
+    signal,
   });
   // After everything slow, so that there is little time to replace a local file that was checked.
   const searchPath = environment.PATH;
@@ -127,21 +116,45 @@ export async function launchRun(
   return caps;
 }
 
-/** Reports whether a user, the working directory or a local script that the app needs is missing now, without a start. */
+/**
+ * Reports whether something on this node that the app needs is missing now, without a start: its user, folder, environment, script or
+ * interpreter, or the cgroup with its caps. Nothing leaves the node for it.
+ */
 export async function isStartBlocked(
-  { spec }: RunnableApp,
-  { launcher, isRoot }: Pick<LaunchDeps, "launcher" | "isRoot">,
+  app: RunnableApp,
+  deps: Pick<LaunchDeps, "confinement" | "launcher" | "nodeName" | "enforce" | "isRoot" | "resolveValue">,
 ): Promise<boolean> {
-  const { shellFile = "", workingDir } = spec;
+  const { shellFile = "" } = app.spec;
   try {
-    const user = userField(await resolveIdentity(spec.runAsUser, spec.runAsGroup), isRoot);
-    await checkFolder(workingDir || "/", user, launcher);
-    if (isURL(shellFile)) return false;
-    const { kind, executable } = await launcher.look(shellFile, { user, label: "spec.shellFile" });
-    return kind !== "file" && !(kind === "unreadable" && executable);
+    const resolveValue: ResolveValue = (app, variable) => deps.resolveValue(app, variable, { onNode: true });
+    const { user, workingDir, environment } = await resolvePlace(app, "", { ...deps, resolveValue });
+    if (!isURL(shellFile)) {
+      await checkScript(shellFile, { user, files: deps.launcher, workingDir, searchPath: environment.PATH });
+    }
+    const caps = capsOf(app);
+    return !mayStartWith(await deps.confinement.prepareApp(folderOf(app), caps), caps, deps.enforce);
   } catch {
     return true;
   }
+}
+
+/** What the script runs in: the user, the folder and the environment that the spec names. */
+async function resolvePlace(
+  app: RunnableApp,
+  runId: string,
+  { isRoot, launcher, nodeName, resolveValue, onSkipped = () => {}, signal }:
+    & Pick<LaunchDeps, "isRoot" | "launcher" | "nodeName" | "resolveValue">
+    & { onSkipped?: (where: string) => void; signal?: AbortSignal },
+): Promise<{ user: string; workingDir: string; environment: Environment }> {
+  const { runAsUser, runAsGroup, envFile, workingDir: folder } = app.spec;
+  const workingDir = folder || "/";
+  const identity = await resolveIdentity(runAsUser, runAsGroup);
+  const user = userField(identity, isRoot);
+  await checkFolder(workingDir, user, launcher, signal);
+  const fromFile = envFile ? await readEnvFile(envFile, { user, files: launcher, onSkipped }) : [];
+  const resolve = resolveValue;
+  const environment = await buildEnvironment(app, { identity, fromFile, nodeName, runId, resolve });
+  return { user, workingDir, environment };
 }
 
 async function resolveScript(
@@ -223,14 +236,18 @@ async function placeRun(folder: string, run: Run, caps: Caps, { confinement, enf
   const place = await confinement.prepare({ folder, runId: run.id }, caps).catch((cause) => {
     throw new StartError("LimitsUnavailable", (cause as Error).message, { cause });
   });
-  if (
-    !place.caps.enforced && place.caps.reason === "LimitsUnavailable" && enforce === "strict" && hasCaps(caps)
-  ) {
+  const state = place.caps;
+  if (!state.enforced && !mayStartWith(state, caps, enforce)) {
     throw new StartError(
       "LimitsUnavailable",
-      `${describeCaps(caps)} cannot be enforced: ${place.caps.message}; ` +
+      `${describeCaps(caps)} cannot be enforced: ${state.message}; ` +
         "run the agent with --enforce best-effort to start it without",
     );
   }
   return place;
+}
+
+/** Reports whether an app may start with its caps in this state. */
+function mayStartWith(state: CapsState, caps: Caps, enforce: Enforce): boolean {
+  return state.enforced || state.reason !== "LimitsUnavailable" || enforce !== "strict" || !hasCaps(caps);
 }

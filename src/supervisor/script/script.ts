@@ -104,6 +104,20 @@ export async function prepareScript(path: string, options: PrepareScriptOptions)
   return { path, command: await copyCommand(path, interpreter, text, options), ...content };
 }
 
+/** Throws a StartError unless a script is there for its user, with its interpreter. Costs looks alone: the content is not read. */
+export async function checkScript(
+  path: string,
+  options: Omit<PrepareScriptOptions, "copyPath">,
+): Promise<void> {
+  const { field = "spec.shellFile", user, files } = options;
+  const label = `${field}: ${quote(path)}`;
+  const { kind, executable, head, error = "" } = await files.look(path, { user, label });
+  if (kind === "unreadable" && executable) return;
+  if (kind !== "file") throw unreadable(label, error, user);
+  const { isELF, shebang = [shell] } = readHead(head);
+  if (!isELF) await checkInterpreter(shebang, label, options);
+}
+
 /** Runs this content in place of what is at the path. Caveat: only a shell script gets the path as its `$0`. */
 export async function prepareCopy(
   path: string,

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, rmdirSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { appendFile, copyFile, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { chooseConfinement } from "../../../src/agent/choose-confinement.ts";
@@ -57,6 +58,25 @@ for (
     assert.ok(!existsSync(app));
   });
 }
+
+test("an app starts as soon as its user exists", async () => {
+  await using node = await createTestNode(await confineBelow("users"), { now: () => 1_800_000_000_000 });
+  const passwd = join(node.folder, "passwd");
+  await copyFile("/etc/passwd", passwd);
+  execFileSync("mount", ["--bind", passwd, "/etc/passwd"]);
+  try {
+    await node.assign("late", {
+      shellFile: await node.script("app.sh", "#!/bin/sh\nexec sleep 300\n"),
+      runAsUser: "latecomer",
+    });
+    const { failedStarts } = await node.reach("late", "Pending", ({ reason }) => reason === "UnknownUser");
+    assert.equal(failedStarts, 1);
+    await appendFile(passwd, "latecomer:x:4321:4321::/:/bin/sh\n");
+    await node.reach("late", "Running");
+  } finally {
+    execFileSync("umount", ["/etc/passwd"]);
+  }
+});
 
 test("agents that share a root but not their state leave each other's apps alone, and anything else below it", async () => {
   const cgroupRoot = rootAt("shared");
