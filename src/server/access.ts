@@ -1,6 +1,7 @@
 /** Who sends a request, and whether that user may do it: the two questions that the API server answers for the agent. */
 import type { Context } from "hono";
 import { Refusal } from "./refusal.ts";
+import { askAndTrust } from "./rights.ts";
 
 /** A user as the API server knows it. */
 export interface User {
@@ -38,7 +39,7 @@ export type Verdict = "allowed" | "unknown" | "forbidden" | "unavailable";
 
 /** Throws a Refusal unless the request has a token that `authorize` allows. */
 export async function requireToken(
-  { req, env }: Context<{ Bindings: ConnectionEnv }>,
+  { req, env }: Pick<Context<{ Bindings: ConnectionEnv }>, "req" | "env">,
   { authorize, wanted, hint = "" }: {
     authorize(token: string, peer?: string): Promise<Verdict>;
     /** What the sender wants: `get nodes/metrics`. */
@@ -48,15 +49,16 @@ export async function requireToken(
   },
 ): Promise<void> {
   const token = bearerToken(req.header("authorization"));
-  const verdict = token === undefined ? "unknown" : await authorize(token, env?.peer);
-  env?.trust?.(verdict === "allowed");
-  if (verdict === "unknown") {
-    throw unauthorized(
-      `${token === undefined ? "a bearer token is required" : "the token is unknown"}${hint}`,
-    );
-  }
-  if (verdict === "forbidden") throw new Refusal(403, `the token may not ${wanted}`);
-  if (verdict === "unavailable") throw unavailable();
+  await askAndTrust(env, async () => {
+    const verdict = token === undefined ? "unknown" : await authorize(token, env?.peer);
+    if (verdict === "unknown") {
+      throw unauthorized(
+        `${token === undefined ? "a bearer token is required" : "the token is unknown"}${hint}`,
+      );
+    }
+    if (verdict === "forbidden") throw new Refusal(403, `the token may not ${wanted}`);
+    if (verdict === "unavailable") throw unavailable();
+  });
 }
 
 export function unauthorized(why: string): Refusal {

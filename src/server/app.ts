@@ -3,6 +3,7 @@ import type { Context, Hono } from "hono";
 import { type ConnectionEnv, requireToken, type Verdict } from "./access.ts";
 import { createFront } from "./front.ts";
 import { Refusal } from "./refusal.ts";
+import type { Access } from "./rights.ts";
 import { type Route, routes, type Subresource } from "./routes/routes.ts";
 import type { Services } from "./services.ts";
 
@@ -14,7 +15,8 @@ export type Listener =
    * user may read.
    */
   | { kind: "loopback"; isOwnHost: (host: string) => boolean; authorize?: Authorize }
-  | { kind: "tls"; authorize: Authorize };
+  /** `recheckMs`: how often streams ask again, if not as usual. */
+  | { kind: "tls"; authorize: Authorize; recheckMs?: number };
 
 export type { Verdict } from "./access.ts";
 /** `peer` is where the request came from. */
@@ -37,7 +39,7 @@ export function createServerApp(listener: Listener, services: Services): Hono {
 }
 
 async function checkAccess(
-  context: Context<{ Bindings: ConnectionEnv }>,
+  context: Context<{ Bindings: ConnectionEnv; Variables: { access: Access } }>,
   { method, path, access, subresource = "proxy" }: Route,
   listener: Listener,
 ) {
@@ -51,9 +53,12 @@ async function checkAccess(
   const isLocal = listener.kind === "loopback";
   const { authorize } = listener;
   if (!authorize || (isLocal && access === "local")) return;
-  await requireToken(context, {
-    authorize: (token, peer) => authorize(token, subresource, peer),
-    wanted: `get nodes/${subresource}`,
-    hint: isLocal ? "; 'nckubelet dashboard' prints a link with a valid one" : "",
-  });
+  const ask = () =>
+    requireToken(context, {
+      authorize: (token, peer) => authorize(token, subresource, peer),
+      wanted: `get nodes/${subresource}`,
+      hint: isLocal ? "; 'nckubelet dashboard' prints a link with a valid one" : "",
+    });
+  await ask();
+  context.set("access", { ask, recheckMs: "recheckMs" in listener ? listener.recheckMs : undefined });
 }

@@ -3,7 +3,6 @@ import type { ContentfulStatusCode } from "hono/utils/http-status";
 import { Refusal } from "../refusal.ts";
 import { logParameters, type LogQuery, sendLines, wholeNumber } from "../routes/routes.ts";
 import { type KubeletContext, requireContainer } from "./context.ts";
-import { endOfRights } from "./lifetime.ts";
 import { readParameter } from "./query.ts";
 import type { KubeletServices } from "./services.ts";
 
@@ -36,7 +35,6 @@ function sendChosenLines(context: KubeletContext, services: KubeletServices): Pr
   const { view, limits: { followers, readers } } = services;
   const query = readLogQuery(new URL(context.req.url));
   const found = requireContainer(context, services);
-  const endOf = (signal: AbortSignal) => endOfRights(context, services, signal);
   // A Pod that has ended writes nothing more: the next run of its app is another Pod.
-  return sendLines(context, found, { ...query, untilEnd: true }, { view, followers, readers }, endOf);
+  return sendLines(context, found, { ...query, untilEnd: true }, { view, followers, readers });
 }

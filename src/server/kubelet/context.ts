@@ -7,6 +7,7 @@ import type { ConnectionEnv, User } from "../access.ts";
 import { Refusal } from "../refusal.ts";
 import { requireCapacity } from "../routes/routes.ts";
 import type { TakeOver } from "../listen/listen.ts";
+import type { Access } from "../rights.ts";
 import type { AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
 import type { Holder } from "./stream-memory.ts";
@@ -19,7 +20,7 @@ export interface KubeletEnv {
   };
   Variables: {
     /** Who sends the request, and whether that user may still do so. */
-    access: { user: User; ask(): Promise<User> };
+    access: Access & { user: User };
   };
 }
 

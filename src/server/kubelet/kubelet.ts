@@ -7,12 +7,13 @@
  *
  * Guarantees: every request, also one for a path that does not exist, is authenticated and authorized first. A command ends with its
  * client, and with the agent. Streams and followed logs end with their Pod, app or run, and within minutes with the rights of their
- * sender (lifetime.ts). Clients are limited in number, and streams reserve the memory that they need at worst (stream-memory.ts).
+ * sender (lifetime.ts, ../rights.ts). Clients are limited in number, and streams reserve the memory that they need at worst (stream-memory.ts).
  * Caveat: commands of an agent that is killed live on, without input and output, until their app ends.
  */
 import type { Hono } from "hono";
 import { createFront } from "../front.ts";
 import { Refusal } from "../refusal.ts";
+import { askAndTrust } from "../rights.ts";
 import { requireAccess, type Sender } from "./access.ts";
 import type { KubeletContext, KubeletEnv } from "./context.ts";
 import { type KubeletRoute, kubeletRoutes } from "./routes.ts";
@@ -32,9 +33,8 @@ export function createKubeletApp(services: KubeletServices): Hono<KubeletEnv> {
       const socket = env?.incoming?.socket as Sender["socket"];
       const sender = { socket, authorization: req.header("authorization"), peer: env?.peer };
       const ask = () => requireAccess(sender, req.method, route?.subresources ?? ["proxy"], services);
-      env?.trust?.(false);
-      context.set("access", { user: await ask(), ask });
-      env?.trust?.(true);
+      const user = await askAndTrust(env, ask);
+      context.set("access", { user, ask, recheckMs: services.recheckMs });
       // Node does no more than send what is written: a longer answer would come to a halt.
       if (env?.takeOver && route && !route.streams) {
         throw new Refusal(400, `only a request for streams may have the header Upgrade, not ${req.path}`);

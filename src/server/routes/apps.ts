@@ -2,15 +2,20 @@
 import type { Context } from "hono";
 import { apiVersion, keyOf, listKind } from "../../api/names.ts";
 import { showSpec } from "../../api/shown-spec.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal, refusalStatus } from "../refusal.ts";
 import type { Services } from "../services.ts";
 import type { AgentView, AppView, StatusAnswer } from "../view.ts";
 import { flag, readQuery } from "./query.ts";
 import { sendStream } from "./stream.ts";
 import { watchApps, type WatchLine } from "./watch.ts";
 
-const ndjson = "application/x-ndjson";
 const encoder = new TextEncoder();
+const lineOf = (type: string, object: object) => `${JSON.stringify({ type, object })}\n`;
+/** A watcher that loses the right gets the same last line as from the API server. */
+const watching = {
+  contentType: "application/x-ndjson",
+  lastWords: (refusal: Refusal) => lineOf("ERROR", refusalStatus(refusal)),
+};
 
 /** The agent, and a summary of its apps. */
 export function showStatus(context: Context, { view, stateDir, logDir, access }: Services): Response {
@@ -45,14 +50,14 @@ export function listApps(context: Context, { view, followers }: Services): Respo
   const { watch = false } = readQuery<{ watch: boolean }>(context, { watch: flag });
   if (watch) {
     const lines = (signal: AbortSignal) => encodeLines(watchApps(view, signal));
-    return sendStream(context, lines, { contentType: ndjson, limit: followers });
+    return sendStream(context, lines, { ...watching, limit: followers });
   }
   return context.json({ apiVersion, kind: listKind, metadata: {}, items: view.apps().map(appJSON) });
 }
 
 async function* encodeLines(lines: AsyncIterable<WatchLine>): AsyncGenerator<Uint8Array> {
   for await (const { type, app } of lines) {
-    yield encoder.encode(`${JSON.stringify({ type, object: appJSON(app) })}\n`);
+    yield encoder.encode(lineOf(type, appJSON(app)));
   }
 }
 
@@ -62,7 +67,7 @@ export function showApp(context: Context, { view, followers }: Services): Respon
   const found = requireApp(context, view);
   if (!watch) return context.json(appJSON(found));
   const lines = (signal: AbortSignal) => encodeLines(watchOne(view, keyOf(found.app), signal));
-  return sendStream(context, lines, { contentType: ndjson, limit: followers });
+  return sendStream(context, lines, { ...watching, limit: followers });
 }
 
 async function* watchOne(view: AgentView, key: string, signal: AbortSignal): AsyncGenerator<WatchLine> {

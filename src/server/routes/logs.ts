@@ -43,15 +43,14 @@ export function sendLog(context: Context, services: Services): Promise<Response>
 }
 
 /**
- * Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone or what `endOf`
- * returns aborts. A Refusal as its reason is the last line.
+ * Sends lines of an app's log; with `follow` also new ones, across rotations and restarts, until the app is gone. If the reader loses
+ * the right, the last line says so.
  */
 export async function sendLines(
   context: Context,
   { app, logFile }: Pick<AppView, "app" | "logFile">,
   { untilEnd, ...query }: Partial<LogQuery>,
   { view, followers, readers }: Pick<Services, "view" | "followers" | "readers">,
-  endOf?: (signal: AbortSignal) => AbortSignal,
 ): Promise<Response> {
   const folder = dirname(logFile);
   const options = chooseLines(query, Date.now());
@@ -64,13 +63,12 @@ export async function sendLines(
   const whyOver = () =>
     ["Succeeded", "Failed"].includes(current()?.status.phase ?? "") ? `${key} has ended` : undefined;
   const read = (signal: AbortSignal) => {
-    const ends = untilEnd ? [abortWhen(view, key, whyOver, signal)] : [];
-    if (endOf) ends.push(endOf(signal));
-    const until = options.follow ? AbortSignal.any(ends) : undefined;
+    const until = options.follow && untilEnd ? abortWhen(view, key, whyOver, signal) : undefined;
     return readAppLog(folder, { ...options, signal, until }, () => current() !== undefined);
   };
   const contentType = "text/plain; charset=utf-8";
-  return sendStream(context, read, { contentType, limit: options.follow ? followers : readers });
+  const limit = options.follow ? followers : readers;
+  return sendStream(context, read, { contentType, limit, lastWords: ({ message }) => `${message}\n` });
 }
 
 function chooseLines(
@@ -99,7 +97,6 @@ async function* readAppLog(
     }
     // A log that appears later has only new lines.
     tailLines = sinceTime = undefined;
-    if (until?.reason instanceof Refusal) yield new TextEncoder().encode(`${until.reason.message}\n`);
     if (limitBytes === 0 || until?.aborted) return;
     if (follow) await sleep(pollMs, signal);
   } while (follow && !signal.aborted && exists());

@@ -10,6 +10,7 @@ import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { viewWith, web } from "../fake-agent.ts";
 import { SpdyClient } from "../spdy/client.ts";
+import { readerOf } from "../stream-reader.ts";
 import { authorizeByRights } from "./fake-kubelet.ts";
 import { askForStreams, openStreams, startKubelet } from "./stream-client.ts";
 
@@ -150,8 +151,10 @@ test(
       `http://127.0.0.1:${kubelet.port}/containerLogs/default/web/app?follow=true`,
       { headers: { authorization: "Bearer reader" } },
     );
+    const log = readerOf(answer);
+    await log.until("one\n");
     kubelet.change({ verdict: "forbidden" });
-    assert.equal(await answer.text(), 'one\nuser "reader" may not get nodes/proxy\n');
+    assert.equal(await log.rest(), 'one\nuser "reader" may not get nodes/proxy\n');
     assert.equal(kubelet.listeners.size, 0);
   },
 );
