@@ -9,6 +9,7 @@ import { probeRules } from "./probe.ts";
 import { programRules } from "./program.ts";
 import type { Rule } from "./rule.ts";
 
+export { cronProblem } from "./cron.ts";
 export type { Rule } from "./rule.ts";
 export { placementFields, setRules } from "./set.ts";
 

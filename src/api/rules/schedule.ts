@@ -2,7 +2,7 @@
  * When an app runs, in CEL for API servers: what the local validator says through `cronProblem`, but for ranges that run backwards and for
  * days that no month has.
  */
-import { cronFields, cronProblem, nicknames } from "../cron.ts";
+import { cronFields, cronProblem, nicknames } from "./cron.ts";
 import type { NCAppSpec } from "../types.ts";
 import type { Rule } from "./rule.ts";
 

@@ -6,6 +6,7 @@
  * removed with the app.
  */
 import { readIfExists, writeFileAtomic } from "../../lib/files.ts";
+import { hasReferences } from "../../api/references.ts";
 import type { EnvVar } from "../../api/types.ts";
 import { type RunnableApp, UnansweredError } from "../types.ts";
 import type { ResolveValue } from "./environment.ts";
@@ -32,8 +33,7 @@ export async function openLastValues(
   app: RunnableApp,
   { path, bootId, resolve, onReuse }: LastValuesOptions,
 ): Promise<LastValues> {
-  const references = app.spec.env?.some((variable) => referenceOf(variable) !== undefined);
-  if (!references) return { resolve, save: () => Promise.resolve() };
+  if (!hasReferences(app.spec)) return { resolve, save: () => Promise.resolve() };
   const owner = { bootId, uid: app.metadata.uid ?? "" };
   const before = await readIfExists(path).catch(() => undefined);
   const known = parseValues(before, owner);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { cronFields, cronProblem } from "../../../src/api/cron.ts";
+import { cronFields, cronProblem } from "../../../src/api/rules/cron.ts";
 import { cronItemPattern } from "../../../src/api/rules/schedule.ts";
 import { mostly, runs } from "../../properties.ts";
 

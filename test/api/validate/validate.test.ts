@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { cronProblem } from "../../../src/api/cron.ts";
+import { cronProblem } from "../../../src/api/rules/rules.ts";
 import { validateNCApp } from "../../../src/api/validate/validate.ts";
 import { appWith, badSpecs, goodSpecs } from "../samples.ts";
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { checkName } from "../../../cgroups/mod.ts";
-import { cronProblem } from "../../../src/api/cron.ts";
+import { cronProblem } from "../../../src/api/rules/rules.ts";
 import { formatProblem, parseManifests } from "../../../src/api/manifest/manifest.ts";
 import { appFileName } from "../../../src/api/app-file-name.ts";
 import { matchesSelector, parseSelector } from "../../../src/api/label-selector.ts";

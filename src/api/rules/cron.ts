@@ -5,7 +5,7 @@
  * `0-999999999 * * * *` would cost gigabytes; every expression passes this check first.
  */
 
-import { quote } from "./field-error.ts";
+import { quote } from "../field-error.ts";
 
 /** `numbers` is a pattern of what lies between `min` and `max`, for API servers. */
 type Field = { name: string; min: number; max: number; numbers: string; names?: readonly string[] };
