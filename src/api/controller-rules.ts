@@ -83,3 +83,8 @@ export const serverAddressRules: readonly Rule[] = [
 export const nodeLeaseRules: readonly Rule[] = [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: read },
 ];
+
+/** There too: whether an agent has the name that a node asks for. */
+export const lookedUpLeaseRules: readonly Rule[] = [
+  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get"] },
+];

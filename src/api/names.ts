@@ -222,8 +222,11 @@ export const agentAccounts = `system:serviceaccounts:${agentNamespace}`;
 
 /** The service account of the controllers' Deployment, in `systemNamespace`; named as the first of its roles. */
 export const controllerAccountName = "nckubelet-scheduler";
-/** The user that it is. */
+/** The service account of the Deployment that approves certificates: no other controller needs what it may. */
+export const identitiesAccountName = "nckubelet-identities";
+/** The users that they are. */
 export const controllerAccount = `system:serviceaccount:${systemNamespace}:${controllerAccountName}`;
+export const identitiesAccount = `system:serviceaccount:${systemNamespace}:${identitiesAccountName}`;
 /** The group in the client certificate of a scheduler that runs outside the cluster. */
 export const schedulerGroup = "nckubelet:schedulers";
 
@@ -246,6 +249,9 @@ export function nodeOfAgent(username: string, groups: readonly string[]): string
 export function claimName(node: string): string {
   return `nckubelet-${node}`;
 }
+
+/** The data of such a ConfigMap. */
+export const claimKeys = ["key", "node"] as const;
 
 /** Returns the audience of tokens for the agent of one node: nothing else accepts them. */
 export function nodeAudience(node: string): string {

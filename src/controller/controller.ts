@@ -17,7 +17,7 @@ import {
   controllerTable,
 } from "./controllers.ts";
 import { type Elected, leadTogether, workTogether } from "./elect.ts";
-import { warnOfMissingRights } from "./rights.ts";
+import { warnOfMissingRights, withoutForbidden } from "./rights.ts";
 import { type AuthorizePath, type ControllerView, createControllerApp } from "./serve.ts";
 
 export { type ControllerName, controllerNames } from "./controllers.ts";
@@ -45,7 +45,8 @@ export async function runController(
   { names = controllerNames, ...options }: RunOptions & { names?: readonly ControllerName[] },
   signal: AbortSignal,
 ): Promise<void> {
-  await runControllers(await createControllers(names, options), options, signal);
+  const allowed = await withoutForbidden(names, options, signal);
+  await runControllers(await createControllers(allowed, options), options, signal);
 }
 
 /** Creates the controllers with these names, in the order of the table. Nothing happens before they run. */

@@ -1,5 +1,5 @@
 /** The objects that the identities controller reads, as far as it uses them. */
-import { agentNamespace, claimName } from "../api/names.ts";
+import { agentNamespace, type claimKeys, claimName } from "../api/names.ts";
 import type { KubeObject } from "../kube/wire.ts";
 
 type Meta = { name: string; uid: string; resourceVersion: string; creationTimestamp?: string };
@@ -29,7 +29,7 @@ export interface Condition {
 export interface ClaimObject extends KubeObject {
   metadata: Meta & { namespace: string };
   /** `key`: `sha256:HEX` of the public key; `node`: the uid of the Node that came of it. */
-  data?: { key?: string; node?: string };
+  data?: Partial<Record<typeof claimKeys[number], string>>;
 }
 
 /** Longer requests are no agent's: the rest of one is not kept, and what is left is refused. */

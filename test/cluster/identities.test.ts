@@ -9,7 +9,7 @@ import process from "node:process";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Buffer } from "node:buffer";
-import { agentUser, bootstrapGroup } from "../../src/api/names.ts";
+import { agentUser, bootstrapGroup, identitiesAccount } from "../../src/api/names.ts";
 import { type AgentProcess, startAgentProcess } from "../agent-process.ts";
 import { manifest } from "../builders.ts";
 import type { CertificateRequest } from "../../src/identities/decide.ts";
@@ -43,7 +43,7 @@ before(async () => {
   if (skip) return;
   cluster = resources.use(
     await startControlPlane({
-      users: defaultUsers,
+      users: [...defaultUsers, { name: identitiesAccount, groups: [] }],
       checkNodes: true,
       apiServerFlags: ["--enable-bootstrap-token-auth"],
       // As short as a renewal can be seen: the signer takes any duration.
@@ -52,9 +52,6 @@ before(async () => {
     }),
   );
   await createToken(tokenId, tokenSecret, bootstrapGroup);
-  // As an administrator does for a controller outside the cluster.
-  const binding = ["create", "clusterrolebinding", "approver", "--clusterrole=nckubelet-approver"];
-  await cluster.kubectl([...binding, "--user=nckubelet-scheduler"]);
   await startController();
 });
 
@@ -79,8 +76,9 @@ async function createToken(id: string, secret: string, groups: string) {
 }
 
 async function startController() {
-  const kubeconfig = await cluster.kubeconfigFor("nckubelet-scheduler");
-  const child = spawn(process.execPath, [main, "controller", "--kubeconfig", kubeconfig, "--listen", ""], {
+  const kubeconfig = await cluster.kubeconfigFor(identitiesAccount);
+  const words = ["controller", "--only=identities", "--listen=", "--kubeconfig", kubeconfig];
+  const child = spawn(process.execPath, [main, ...words], {
     stdio: ["ignore", "ignore", "pipe"],
     env: { PATH: process.env.PATH },
   });
@@ -289,7 +287,7 @@ testIdentities(
     const stolen = { kubeconfig: join(temp.path, "edge-7", "kubeconfig") };
     const foreign = requestObject(clientRequest("", { organization: "ops", commonName: "alice" }));
     await cluster.apply(foreign);
-    const controller = { token: cluster.tokenFor("nckubelet-scheduler") };
+    const controller = { token: cluster.tokenFor(identitiesAccount) };
     const approve = ["certificate", "approve", foreign.metadata.name];
     const attempts: [string[], { token?: string; kubeconfig?: string }, RegExp][] = [
       [approve, { token }, /forbidden/i],

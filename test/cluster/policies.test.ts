@@ -1,7 +1,15 @@
 /** What stolen credentials cannot do: the shipped roles and admission policies on a real API server. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { agentGroup, agentUser, apiVersion, kind, quotaKeys, schedulerGroup } from "../../src/api/names.ts";
+import {
+  agentGroup,
+  agentUser,
+  apiVersion,
+  identitiesAccount as approver,
+  kind,
+  quotaKeys,
+  schedulerGroup,
+} from "../../src/api/names.ts";
 import { setSpecWith, setWith } from "../api/set-samples.ts";
 import { appWith } from "../api/samples.ts";
 import type { Cluster } from "../harness/cluster.ts";
@@ -25,7 +33,11 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
   let setUid = "";
 
   before(async () => {
-    const others = [{ name: edge, groups: [schedulerGroup] }, { name: misnamed, groups: [agentGroup] }];
+    const others = [
+      { name: edge, groups: [schedulerGroup] },
+      { name: misnamed, groups: [agentGroup] },
+      { name: approver, groups: [] },
+    ];
     cluster = opened.use(await startControlPlane({ users: [...defaultUsers, ...others] }));
     await installCRD(cluster);
     if (!cluster.has("admission-policy")) return;
@@ -316,6 +328,63 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     await refused(/mirror/, controller, "PATCH", `${apps}/local`, { spec: { nodeName: "n2" } });
     await refused(why, controller, "DELETE", `${apps}/local`);
     await allowed(controller, "DELETE", `${apps}/web-1`);
+  });
+
+  test("only the account that approves certificates writes claims of node names, and no other ConfigMaps", async (t) => {
+    if (needsPolicy(t)) return;
+    const path = "/api/v1/namespaces/nckubelet-agents/configmaps";
+    const claim = (name: string, fields: object = {}) => ({
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name },
+      ...fields,
+    });
+    // An empty one would invite a stolen node to take the name.
+    for (const thief of [controller, edge, agentUser("node-a")]) {
+      await refused(/cannot create/, thief, "POST", path, claim("nckubelet-node-b"));
+      await refused(/cannot list/, thief, "GET", path);
+    }
+    await allowed(approver, "POST", path, claim("nckubelet-node-b", { data: { key: "sha256:00" } }));
+    await allowed(approver, "PATCH", `${path}/nckubelet-node-b`, { data: { node: "1" } });
+    const why = /only ConfigMaps nckubelet-NODE in nckubelet-agents/;
+    await refused(why, approver, "POST", path, claim("kube-root-ca.crt"));
+    await refused(why, approver, "POST", path, claim("nckubelet-x", { data: { other: "x" } }));
+    await refused(why, approver, "POST", path, claim("nckubelet-x", { binaryData: { key: "eA==" } }));
+    await refused(why, approver, "PATCH", `${path}/nckubelet-node-b`, { data: { other: "x" } });
+    await refused(/cannot delete/, approver, "DELETE", `${path}/nckubelet-node-b`);
+    await refused(
+      /cannot create/,
+      approver,
+      "POST",
+      "/api/v1/namespaces/default/configmaps",
+      claim("nckubelet-x"),
+    );
+    const inDefault = ["-n", "default", "create"];
+    await cluster.kubectl([...inDefault, "role", "writer", "--verb=create", "--resource=configmaps"]);
+    await cluster.kubectl([...inDefault, "rolebinding", "writer", "--role=writer", `--user=${approver}`]);
+    await waitFor("RBAC lets it write there", async () => {
+      const { body } = await send(
+        approver,
+        "POST",
+        "/api/v1/namespaces/default/configmaps",
+        claim("nckubelet-x"),
+      );
+      return why.test(body);
+    });
+  });
+
+  test("the account that approves certificates schedules nothing and runs no sets", async (t) => {
+    if (needsPolicy(t)) return;
+    const app = appWith({ shellFile: "/opt/a.sh" }, { name: "by-approver", ownerReferences: [ofSet()] });
+    await refused(/cannot create/, approver, "POST", apps, app);
+    await refused(/cannot create/, approver, "POST", revisions, revision("by-approver", {}));
+    await refused(/cannot patch/, approver, "PATCH", "/api/v1/nodes/edge", {
+      metadata: { labels: { a: "b" } },
+    });
+    await refused(/cannot get/, approver, "GET", `${leases("nckubelet")}/nc-scheduler`);
+    const approval = "/apis/certificates.k8s.io/v1/certificatesigningrequests/none/approval";
+    await refused(/cannot patch/, controller, "PATCH", approval, { status: {} });
+    await refused(/cannot get/, controller, "GET", `${leases("nckubelet")}/nckubelet-identities`);
   });
 
   test("a controller writes its own Leases, and events about what it works on", async (t) => {

@@ -12,7 +12,7 @@ image:
   pullPolicy: IfNotPresent
 imagePullSecrets: []
 
-# One of them leads.
+# Of each Deployment: the scheduler with the sets, and identities. One of them leads.
 replicas: 2
 # How apps are placed: spread over all nodes, or binpack on as few as possible.
 placement: spread

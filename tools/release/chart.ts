@@ -135,21 +135,29 @@ function isNamespace(object: object, name: string): boolean {
 function controllerObjects(): object[] {
   const image = expression('include "nckubelet.image" .');
   // deno-lint-ignore no-explicit-any
-  const [deployment, service, budget]: any[] = buildControllerObjects({ image });
-  deployment.spec.replicas = expression(".Values.replicas");
-  const pod = deployment.spec.template.spec;
+  const objects: any[] = buildControllerObjects({ image });
+  for (const object of objects) if (object.kind === "Deployment") fillIn(object);
+  return objects;
+}
+
+// deno-lint-ignore no-explicit-any
+function fillIn({ metadata, spec }: any): void {
+  const isController = metadata.name === "nckubelet-controller";
+  spec.replicas = expression(".Values.replicas");
+  const pod = spec.template.spec;
   const [container] = pod.containers;
-  deployment.spec.template.metadata.annotations = optional(".Values.podAnnotations");
+  spec.template.metadata.annotations = optional(".Values.podAnnotations");
   pod.priorityClassName = expression(".Values.priorityClassName | quote");
   pod.imagePullSecrets = optional(".Values.imagePullSecrets");
   pod.nodeSelector = optional(".Values.nodeSelector");
   pod.tolerations = optional(".Values.tolerations");
-  pod.volumes = optional('include "nckubelet.volumes" . | fromYamlArray');
+  if (isController) pod.volumes = optional('include "nckubelet.volumes" . | fromYamlArray');
   container.imagePullPolicy = expression(".Values.image.pullPolicy");
-  container.args = optional('include "nckubelet.args" . | fromYamlArray');
+  container.args = optional(
+    `include "nckubelet.${isController ? "args" : "identities-args"}" . | fromYamlArray`,
+  );
   container.resources = optional(".Values.resources");
-  container.volumeMounts = optional('include "nckubelet.volumeMounts" . | fromYamlArray');
-  return [deployment, service, budget];
+  if (isController) container.volumeMounts = optional('include "nckubelet.volumeMounts" . | fromYamlArray');
 }
 
 const helpers = `{{- define "nckubelet.labels" -}}
@@ -169,6 +177,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{- define "nckubelet.args" -}}
 - controller
+- --without=identities
 - --listen=:10269
 - --health-listen=:10270
 - --policy={{ .Values.placement }}
@@ -176,6 +185,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 - --tls-cert-file=/etc/nckubelet/tls/tls.crt
 - --tls-private-key-file=/etc/nckubelet/tls/tls.key
 {{- end }}
+{{- range .Values.extraArgs }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "nckubelet.identities-args" -}}
+- controller
+- --only=identities
+- --listen=
+- --health-listen=:10270
 {{- range .Values.extraArgs }}
 - {{ . | quote }}
 {{- end }}

@@ -1,35 +1,58 @@
-import { controllerAccountName, systemNamespace } from "../names.ts";
+import { controllerAccountName, identitiesAccountName, systemNamespace } from "../names.ts";
 
 /** The ports of the controllers: health for anyone, metrics with TLS and a token. */
 const ports = { health: 10_270, metrics: 10_269 };
 const name = "nckubelet-controller";
-const labels = { "app.kubernetes.io/name": name };
 
-/** Returns the Deployment of the controllers, the Service of its metrics, and what keeps one replica during a drain. */
+interface Program {
+  name: string;
+  account: string;
+  args: string[];
+  ports: Partial<typeof ports>;
+}
+
+/** What approves certificates has an account of its own: with those of the others one cannot become any user. It shows no metrics. */
+const programs: Program[] = [
+  {
+    name,
+    account: controllerAccountName,
+    args: ["--without=identities", `--listen=:${ports.metrics}`],
+    ports,
+  },
+  {
+    name: identitiesAccountName,
+    account: identitiesAccountName,
+    args: ["--only=identities", "--listen="],
+    ports: { health: ports.health },
+  },
+];
+
+const labelsOf = (name: string) => ({ "app.kubernetes.io/name": name });
+
+/** Returns the Deployments of the controllers, the Service of their metrics, and what keeps one replica during a drain. */
 export function buildControllerObjects(
   { image = "nckubelet:latest", legacy = false }: { image?: string; legacy?: boolean } = {},
 ): object[] {
-  const metadata = { name, namespace: systemNamespace };
   return [
-    buildDeployment(image),
+    ...programs.map((program) => buildDeployment(program, image)),
     {
       apiVersion: "v1",
       kind: "Service",
-      metadata,
+      metadata: { name, namespace: systemNamespace },
       spec: {
         // Each replica has figures of its own.
         clusterIP: "None",
-        selector: labels,
+        selector: labelsOf(name),
         ports: [{ name: "metrics", port: ports.metrics, targetPort: "metrics", protocol: "TCP" }],
       },
     },
     // API servers before 1.21 have no such version.
-    ...(legacy ? [] : [{
+    ...(legacy ? [] : programs.map(({ name }) => ({
       apiVersion: "policy/v1",
       kind: "PodDisruptionBudget",
-      metadata,
-      spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
-    }]),
+      metadata: { name, namespace: systemNamespace },
+      spec: { maxUnavailable: 1, selector: { matchLabels: labelsOf(name) } },
+    }))),
   ];
 }
 
@@ -39,7 +62,8 @@ export function buildControllerObjects(
  * A replica that hangs loses the Lease to the other, and its liveness probe restarts it. An unreachable API server only
  * makes it unready: a restart would not help.
  */
-function buildDeployment(image: string): object {
+function buildDeployment({ name, account, args, ports }: Program, image: string): object {
+  const labels = labelsOf(name);
   const probe = (path: string) => ({
     httpGet: { path, port: "health" },
     periodSeconds: 10,
@@ -55,7 +79,7 @@ function buildDeployment(image: string): object {
       template: {
         metadata: { labels: { ...labels, "app.kubernetes.io/part-of": "nckubelet" } },
         spec: {
-          serviceAccountName: controllerAccountName,
+          serviceAccountName: account,
           securityContext: {
             runAsNonRoot: true,
             runAsUser: 65_532,
@@ -84,7 +108,7 @@ function buildDeployment(image: string): object {
             name: "controller",
             image,
             command: ["nckubelet"],
-            args: ["controller", `--listen=:${ports.metrics}`, `--health-listen=:${ports.health}`],
+            args: ["controller", ...args, `--health-listen=:${ports.health}`],
             ports: Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort })),
             livenessProbe: { ...probe("/livez"), failureThreshold: 3 },
             readinessProbe: probe("/readyz"),

@@ -5,18 +5,22 @@
  * A controller may write the apps and revisions of NCAppSets, where other apps run, its part of quotas, its Leases, and events about
  * all that; it may delete jobs that say when. So whoever has its credential can run code on the nodes of agents, and on no others.
  *
- * A controller is the service account of the Deployment, or a member of the group `nckubelet:schedulers`. An agent with controllers is
+ * A controller is the service account of a Deployment, or a member of the group `nckubelet:schedulers`. An agent with controllers is
  * one of these, named `nckubelet:NODE`: it also writes what its node needs.
  */
 import {
   agentAccounts,
   agentGroup,
   agentLease,
+  agentNamespace,
   annotations,
   bootstrapGroup,
+  claimKeys,
+  claimName,
   clientSigner,
   controllerAccount,
   group,
+  identitiesAccount,
   identitiesLease,
   kind,
   leaseNamespace,
@@ -72,11 +76,13 @@ export function buildControllerPolicies(): object[] {
       nodeVariable,
     ], podValidations),
     ...policy("nckubelet-controller-requests", decisions, [], requestValidations),
+    ...policy("nckubelet-controller-claims", writesTo("", ["configmaps"]), [], claimValidations),
     ...policy("nckubelet-controller-events", writesTo("", ["events"]), [], eventValidations),
   ];
 }
 
-export const isController = `request.userInfo.username == '${controllerAccount}' || ` +
+export const isController =
+  `request.userInfo.username in ['${controllerAccount}', '${identitiesAccount}'] || ` +
   `(has(request.userInfo.groups) && '${schedulerGroup}' in request.userInfo.groups)`;
 
 const isSet = (owner: string) =>
@@ -260,6 +266,19 @@ const requestValidations: Validation[] = [
       `has(oldObject.spec.groups) && oldObject.spec.groups.exists(name, name in [${requesters}])`,
     message:
       "a controller may approve, deny and delete only requests of agents and of their bootstrap tokens",
+  },
+];
+
+const claimValidations: Validation[] = [
+  {
+    expression: `request.operation != 'DELETE' && request.namespace == '${agentNamespace}' && ` +
+      `object.metadata.name.startsWith('${claimName("")}') && !has(object.binaryData) && ` +
+      `(!has(object.data) || object.data.all(key, key in [${
+        claimKeys.map((key) => `'${key}'`).join(", ")
+      }]))`,
+    message: `a controller may write only ConfigMaps ${
+      claimName("NODE")
+    } in ${agentNamespace}, with no keys but ${claimKeys.join(" and ")}`,
   },
 ];
 

@@ -83,7 +83,7 @@ export function installFiles(): InstallFile[] {
     {
       path: "controller/deployment.yaml",
       about:
-        "The controllers as a Deployment, with a Service for their metrics. Set `image` to the image of the release, or run:\n" +
+        "The controllers as Deployments, with a Service for their metrics. Set `image` to the image of the release, or run:\n" +
         "  nckubelet manifests --image IMAGE | kubectl apply -f -",
       documents: buildControllerObjects(),
     },

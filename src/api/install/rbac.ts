@@ -16,6 +16,7 @@ import {
   approverRules,
   claimRules,
   controllerRules,
+  lookedUpLeaseRules,
   nodeLeaseRules,
   type PathRule,
   type Rule,
@@ -29,6 +30,7 @@ import {
   controllerAccountName,
   crdName,
   group,
+  identitiesAccountName,
   identitiesLease,
   leaseNamespace,
   plural,
@@ -106,12 +108,12 @@ const envReaderRules: Rule[] = [
 
 // RBAC cannot restrict "create" by name. Schedulers with another name need a role for their own Lease: RBAC has no
 // patterns.
-const leaderRules: Rule[] = [
+const leaderRules = (...resourceNames: string[]): Rule[] => [
   { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
   {
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
-    resourceNames: [schedulerLease, setsLease, identitiesLease],
+    resourceNames,
     verbs: ["get", "update", "patch"],
   },
 ];
@@ -121,15 +123,13 @@ const agents = [
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: agentAccounts },
 ];
 const bootstrappers = [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: bootstrapGroup }];
-const controllerAccount = {
-  kind: "ServiceAccount",
-  namespace: systemNamespace,
-  name: controllerAccountName,
-};
+const account = (name: string) => ({ kind: "ServiceAccount", namespace: systemNamespace, name });
 const scheduler = [
-  controllerAccount,
+  account(controllerAccountName),
   { kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: schedulerGroup },
 ];
+// No group: agents with controllers are in that of schedulers, and who approves certificates can become any user.
+const identities = [account(identitiesAccountName)];
 
 // As for Pods, the status comes with the object.
 const viewRules: Rule[] = [
@@ -152,11 +152,11 @@ export function buildRBAC(): object[] {
   return [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: systemNamespace } },
     { apiVersion: "v1", kind: "Namespace", metadata: { name: agentNamespace } },
-    {
+    ...[controllerAccountName, identitiesAccountName].map((name) => ({
       apiVersion: "v1",
       kind: "ServiceAccount",
-      metadata: { name: controllerAccountName, namespace: systemNamespace },
-    },
+      metadata: { name, namespace: systemNamespace },
+    })),
     clusterRole("nckubelet-agent", agentRules),
     clusterRoleBinding("nckubelet-agent", agents),
     role(leaseNamespace, "nckubelet-agent", agentLeaseRules),
@@ -171,15 +171,15 @@ export function buildRBAC(): object[] {
     clusterRole("nckubelet-env-reader", envReaderRules),
     clusterRole("nckubelet-scheduler", controllerRules.scheduler),
     clusterRoleBinding("nckubelet-scheduler", scheduler),
-    // Bound to the scheduler's accounts: one process runs all controllers.
+    // Bound to the scheduler's accounts: one process runs both controllers.
     clusterRole("nckubelet-sets", controllerRules.sets),
     clusterRoleBinding("nckubelet-sets", scheduler),
     clusterRole("nckubelet-identities", controllerRules.identities),
-    clusterRoleBinding("nckubelet-identities", scheduler),
+    clusterRoleBinding("nckubelet-identities", identities),
     role(agentNamespace, "nckubelet-identities", claimRules),
-    roleBinding(agentNamespace, "nckubelet-identities", scheduler),
+    roleBinding(agentNamespace, "nckubelet-identities", identities),
     role("default", "nckubelet-identities", serverAddressRules),
-    roleBinding("default", "nckubelet-identities", scheduler),
+    roleBinding("default", "nckubelet-identities", identities),
     clusterRole("nckubelet-approver", approverRules),
     // For who scrapes their metrics.
     clusterRole("nckubelet-controller-reviews", reviewRules),
@@ -189,20 +189,24 @@ export function buildRBAC(): object[] {
     clusterRole("nckubelet-edit", editRules),
     role(leaseNamespace, "nckubelet-scheduler", nodeLeaseRules),
     roleBinding(leaseNamespace, "nckubelet-scheduler", scheduler),
-    role(systemNamespace, "nckubelet-scheduler", leaderRules),
+    role(leaseNamespace, "nckubelet-identities", lookedUpLeaseRules),
+    roleBinding(leaseNamespace, "nckubelet-identities", identities),
+    role(systemNamespace, "nckubelet-scheduler", leaderRules(schedulerLease, setsLease)),
     roleBinding(systemNamespace, "nckubelet-scheduler", scheduler),
+    role(systemNamespace, "nckubelet-identities", leaderRules(identitiesLease)),
+    roleBinding(systemNamespace, "nckubelet-identities", identities),
   ];
 }
 
 /**
  * Returns the bindings that are safe only with the admission policies: they let agents show their apps as Pods, controllers delete
- * those, and the controllers' Deployment approve certificates. Their group may not: agents with controllers are in it.
+ * those, and the Deployment of identities approve certificates.
  */
 export function bindWithPolicies(): object[] {
   return [
     clusterRoleBinding("nckubelet-pods", agents),
     clusterRoleBinding("nckubelet-left-pods", scheduler),
-    clusterRoleBinding("nckubelet-approver", [controllerAccount]),
+    clusterRoleBinding("nckubelet-approver", identities),
   ];
 }
 
