@@ -132,7 +132,8 @@ describe("messages of commands", () => {
     const flag = join(temp.path, "quiet");
     const noisy = await agent.script("noisy.sh", `[ -e ${flag} ] || echo old line; exit 1`);
     await agent.command("run", noisy, "--restart", "never", "--keep");
-    assert.equal((await statusOf("noisy")).lastExit.message, "old line");
+    const exit = await waitFor("the first run has ended", async () => (await statusOf("noisy")).lastExit);
+    assert.equal(exit.message, "old line");
     await writeFile(flag, "");
     await agent.command("restart", "noisy");
     await waitFor("the second run has ended", async () => (await statusOf("noisy")).recentRuns?.length === 2);
