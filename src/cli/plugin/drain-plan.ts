@@ -1,8 +1,17 @@
 /** Decides what `kubectl ncapp drain` does with each app of a node. Pure. */
-import { maxUnavailableOf } from "../../api/placement/placement.ts";
+import { disruptionCondition, isSettled } from "../../api/conditions.ts";
 import { ownerSet } from "../../api/names.ts";
+import {
+  type Budget,
+  covers,
+  disruptionsLeft,
+  hasEnded,
+  maxUnavailableOf,
+  noticeMs,
+  pinnedBy,
+  whyStays,
+} from "../../api/placement/placement.ts";
 import type { NCApp, NCAppSet } from "../../api/types.ts";
-import { hasEnded, pinnedBy, whyStays } from "../../api/placement/placement.ts";
 
 export interface DrainPlan {
   /** To unbind, so that the scheduler places them elsewhere. */
@@ -39,32 +48,86 @@ function whyIgnored(app: NCApp): string | undefined {
   return whyStays(app) ?? (hasEnded(app) ? "it has ended, and would run again elsewhere" : undefined);
 }
 
-/** The apps of sets that may not become unavailable now. Decides with `maxUnavailable` of each set, and counts what it lets go. */
-export function createSetBudgets(
-  sets: readonly NCAppSet[],
-  apps: readonly NCApp[],
-): (app: NCApp) => string | undefined {
-  const budgets = new Map(sets.map(({ metadata, spec }) => {
+/** An app that this drain has evicted or unbound. */
+export interface Moved {
+  at: number;
+  /** Its budgets see that it is gone. */
+  hadPod: boolean;
+}
+
+export interface BudgetView {
+  sets: readonly NCAppSet[];
+  /** The apps of all namespaces that matter, as they are now. */
+  apps: readonly NCApp[];
+  budgets: readonly Budget[];
+  node: string;
+  /** By uid. */
+  moved: ReadonlyMap<string, Moved>;
+  now: number;
+}
+
+export interface DrainBudgets {
+  /** Returns why the app may not become unavailable now. */
+  refuses(app: NCApp): string | undefined;
+  /** The app becomes unavailable. */
+  spend(app: NCApp): void;
+}
+
+/**
+ * Decides with `maxUnavailable` of each set, and with what PodDisruptionBudgets allow: the API server counts evictions, but knows neither of
+ * apps that were unbound a moment ago, nor of those that have no Pod.
+ */
+export function countBudgets({ sets, apps, budgets, node, moved, now }: BudgetView): DrainBudgets {
+  // One that was evicted runs until its agent and the scheduler have noticed.
+  const isUp = (app: NCApp) =>
+    isAvailable(app) && !(app.spec.nodeName === node && moved.has(app.metadata.uid ?? ""));
+  const current = new Map(apps.map((app) => [app.metadata.uid, app]));
+  const ofSets = new Map(sets.map(({ metadata, spec }) => {
     const own = apps.filter((app) => ownerSet(app)?.uid === metadata.uid);
-    const unavailable = own.filter((app) => !isAvailable(app)).length;
-    const most = maxUnavailableOf(spec.update?.maxUnavailable, own.length);
-    return [metadata.uid, { unavailable, most }];
+    const unavailable = own.filter((app) => !isUp(app)).length;
+    return [metadata.uid, { unavailable, most: maxUnavailableOf(spec.update?.maxUnavailable, own.length) }];
   }));
-  return (app) => {
-    const set = ownerSet(app);
-    const budget = budgets.get(set?.uid ?? "");
-    const current = apps.find(({ metadata }) => metadata.uid === app.metadata.uid);
-    // One that is not available cannot be made worse.
-    if (!set || !budget || !current || !isAvailable(current)) return undefined;
-    if (budget.unavailable >= budget.most) {
-      return `${budget.unavailable} apps of the set ${set.name} are unavailable (maxUnavailable ${budget.most})`;
-    }
-    budget.unavailable++;
-    return undefined;
+  const isCovered = (budget: Budget, { metadata }: NCApp) =>
+    budget.namespace === metadata.namespace && covers(budget, metadata.labels);
+  const isChanged = ({ metadata }: NCApp) => {
+    const change = moved.get(metadata.uid ?? "");
+    return change !== undefined && (!change.hadPod || now - change.at < noticeMs);
+  };
+  const left = new Map(budgets.map((budget) => {
+    const covered = apps.filter((app) => isCovered(budget, app) && (isUp(app) || !isSettled(app)));
+    const states = covered.map((app) => ({ ready: isUp(app), changed: isChanged(app) }));
+    return [budget, disruptionsLeft(budget, states)];
+  }));
+  /** One that is not available cannot be made worse. */
+  const costs = (app: NCApp) => {
+    const newest = current.get(app.metadata.uid);
+    return newest !== undefined && isUp(newest);
+  };
+  return {
+    refuses(app) {
+      if (!costs(app)) return undefined;
+      const set = ownerSet(app);
+      const ofSet = ofSets.get(set?.uid ?? "");
+      if (set && ofSet && ofSet.unavailable >= ofSet.most) {
+        return `${ofSet.unavailable} apps of the set ${set.name} are unavailable (maxUnavailable ${ofSet.most})`;
+      }
+      const spent = budgets.find((budget) => isCovered(budget, app) && left.get(budget) === 0);
+      return spent && `the PodDisruptionBudget ${spent.name} allows no disruption now`;
+    },
+    spend(app) {
+      if (!costs(app)) return;
+      const ofSet = ofSets.get(ownerSet(app)?.uid ?? "");
+      if (ofSet) ofSet.unavailable++;
+      for (const budget of budgets) if (isCovered(budget, app)) left.set(budget, left.get(budget)! - 1);
+    },
   };
 }
 
 function isAvailable({ spec, status, metadata }: NCApp): boolean {
+  // A rollout has changed it, and its agent has yet to restart it.
+  const { generation = 0 } = metadata as { generation?: number };
+  if ((status?.observedGeneration ?? generation) < generation) return false;
   return Boolean(spec.nodeName) && status?.ready === true && status.nodeName === spec.nodeName &&
-    !metadata.deletionTimestamp;
+    !metadata.deletionTimestamp &&
+    !status.conditions?.some(({ type, status }) => type === disruptionCondition && status === "True");
 }

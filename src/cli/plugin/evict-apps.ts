@@ -1,14 +1,27 @@
-/** Evicts apps from a node for a drain, as soon as their budgets allow it. */
-import { keyOf, ownerSet, podMirrorAnnotation } from "../../api/names.ts";
+/**
+ * Evicts apps from a node for a drain, as soon as their budgets allow it.
+ *
+ * Guarantee: what this drain has evicted or unbound counts against PodDisruptionBudgets and `maxUnavailable` of sets until their status
+ * or the app shows it. Caveat: what another client evicts within the same instant does not.
+ */
+import { keyOf, podMirrorAnnotation } from "../../api/names.ts";
+import { readBudget } from "../../api/placement/placement.ts";
 import type { NCApp, NCAppSet } from "../../api/types.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { objectsOf, writeNewest } from "../../kube/guarded-write.ts";
 import { hasStatus } from "../../kube/kube-error.ts";
-import { ncapps, ncappsets, pods, resourcePath } from "../../kube/resources.ts";
+import {
+  disruptionBudgets,
+  type KubeResource,
+  ncapps,
+  ncappsets,
+  pods,
+  resourcePath,
+} from "../../kube/resources.ts";
 import { listAll } from "../../kube/watch/watch.ts";
 import type { KubeObject } from "../../kube/wire.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { createSetBudgets } from "./drain-plan.ts";
+import { type BudgetView, countBudgets, type Moved } from "./drain-plan.ts";
 
 /** A person waits, and a busy server may be slow. */
 export const requestMs = 30_000;
@@ -32,20 +45,22 @@ export async function evictAll(
 ): Promise<void> {
   if (apps.length === 0) return;
   const { node, print, stderr, giveUpAt, timeoutMs, pollMs, signal } = parts;
-  const { items: found } = await listAll<Pod>(client, {
-    resource: pods,
-    fieldSelector: `spec.nodeName=${node}`,
-  });
-  const podOf = (app: NCApp) => found.find((pod) => isPodOf(pod, app));
   const told = new Map<string, string>();
+  const moved = new Map<string, Moved>();
   let waiting = [...apps];
   while (waiting.length > 0) {
-    const refusedBySet = createSetBudgets(...await readSets(client, waiting));
+    const found = await readPods(client, node);
+    const world = await readBudgets(client, waiting);
+    const budgets = countBudgets({ ...world, node, moved, now: Date.now() });
     const next: NCApp[] = [];
     for (const app of waiting) {
-      const why = refusedBySet(app) ?? await evict(client, app, podOf(app), node);
-      if (why === undefined) print(`evicting ncapp ${keyOf(app)}`);
-      else {
+      const pod = found.find((pod) => isPodOf(pod, app));
+      const why = budgets.refuses(app) ?? await evict(client, app, pod, node);
+      if (why === undefined) {
+        print(`evicting ncapp ${keyOf(app)}`);
+        budgets.spend(app);
+        moved.set(app.metadata.uid ?? "", { at: Date.now(), hadPod: pod !== undefined });
+      } else {
         next.push(app);
         if (told.get(keyOf(app)) !== why) stderr(`waiting to evict ncapp ${keyOf(app)}: ${why}\n`);
         told.set(keyOf(app), why);
@@ -58,24 +73,29 @@ export async function evictAll(
       const why = signal.aborted ? "interrupted" : `timed out after ${timeoutMs / 1000} s`;
       throw new Error(`${why}: node ${node} is not drained: cannot evict ${rest}`);
     }
-    await sleep(Math.max(pollMs, 1000), signal);
+    await sleep(2 * pollMs, signal);
   }
 }
 
-/** Returns the sets of these apps, and all apps of their namespaces. */
-async function readSets(client: KubeClient, apps: readonly NCApp[]): Promise<[NCAppSet[], NCApp[]]> {
-  const owned = apps.filter((app) => ownerSet(app));
-  const keys = new Map(owned.map((app) => [
-    `${app.metadata.namespace}/${ownerSet(app)!.name}`,
-    { namespace: app.metadata.namespace ?? "", name: ownerSet(app)!.name },
-  ]));
-  const objects = objectsOf<NCAppSet>(client, ncappsets, { timeoutMs: requestMs });
-  const sets = await Promise.all([...keys.values()].map((key) => objects.read(key)));
-  const namespaces = [...new Set([...keys.values()].map(({ namespace }) => namespace))];
-  const lists = await Promise.all(
-    namespaces.map((namespace) => listAll<NCApp>(client, { resource: ncapps, namespace })),
-  );
-  return [sets.filter((set) => set !== undefined), lists.flatMap(({ items }) => items)];
+async function readPods(client: KubeClient, node: string): Promise<Pod[]> {
+  return (await listAll<Pod>(client, { resource: pods, fieldSelector: `spec.nodeName=${node}` })).items;
+}
+
+/** Returns the sets, apps and budgets of the namespaces of these apps. */
+async function readBudgets(
+  client: KubeClient,
+  apps: readonly NCApp[],
+): Promise<Pick<BudgetView, "sets" | "apps" | "budgets">> {
+  const namespaces = [...new Set(apps.map(({ metadata }) => metadata.namespace ?? ""))];
+  const listed = async <T extends KubeObject>(resource: KubeResource) =>
+    (await Promise.all(namespaces.map((namespace) => listAll<T>(client, { resource, namespace }))))
+      .flatMap(({ items }) => items);
+  // Servers before 1.21 have only an older version of budgets; theirs count through evictions alone.
+  const budgets = await listed<KubeObject & Parameters<typeof readBudget>[0]>(disruptionBudgets)
+    .catch((error) => hasStatus(error, 404) ? [] : Promise.reject(error));
+  // The apps come last: what happened since shows in them, and not in the older status of a budget.
+  const sets = await listed<NCAppSet & KubeObject>(ncappsets);
+  return { budgets: budgets.map(readBudget), sets, apps: await listed<NCApp & KubeObject>(ncapps) };
 }
 
 type Pod = KubeObject & {
@@ -94,7 +114,7 @@ function isPodOf({ metadata }: Pod, app: NCApp): boolean {
 
 /**
  * Evicts the Pod of the app, which has the agent and the scheduler move it, or asks only whether that is allowed and unbinds the app.
- * Returns why a budget refuses it.
+ * Returns why it must wait.
  */
 async function evict(
   client: KubeClient,
@@ -126,8 +146,9 @@ async function evict(
       if (!isMirror) return undefined;
     } catch (error) {
       if (hasStatus(error, 429)) return (error as Error).message;
-      // It is gone, or another Pod has its name.
-      if (!hasStatus(error, 404) && !hasStatus(error, 409)) throw error;
+      // It is gone, or another Pod has its name: the next round reads it again.
+      if (hasStatus(error, 404) || hasStatus(error, 409)) return "its Pod is being replaced";
+      throw error;
     }
   }
   await unbind(client, app, node);

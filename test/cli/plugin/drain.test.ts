@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { annotations } from "../../../src/api/names.ts";
+import { annotations, podMirrorAnnotation } from "../../../src/api/names.ts";
 import type { NCApp, NCAppSpec } from "../../../src/api/types.ts";
 import { drain, type DrainOptions } from "../../../src/cli/plugin/drain.ts";
-import { ncappPath, ncapps, ncappsets, nodes, pods } from "../../../src/kube/resources.ts";
+import {
+  disruptionBudgets,
+  ncappPath,
+  ncapps,
+  ncappsets,
+  nodes,
+  pods,
+  resourcePath,
+} from "../../../src/kube/resources.ts";
 import { ncapp } from "../../builders.ts";
 import { FakeApi, problem } from "../../kube/fake-api.ts";
 
@@ -187,48 +195,151 @@ test("drain leaves the app that a set runs on the node, and moves one of a set w
   assert.deepEqual([nodeOf("web-edge-1"), nodeOf("web-0")], ["edge-1", undefined]);
 });
 
-test("drain evicts the Pods of apps, and waits while a budget or maxUnavailable of their set refuses", async () => {
-  const ownerReferences = [{
-    kind: "NCAppSet",
-    name: "web",
-    uid: "set-1",
-    apiVersion: "v",
-    controller: true,
-  }];
-  const inSet = { metadata: { ownerReferences } as object, status: { ready: true } };
-  const { api, at, run, nodeOf } = createScene({ "web-0": inSet, "web-1": inSet });
+const setOwner = { apiVersion: "v", kind: "NCAppSet", name: "web", uid: "set-1", controller: true };
+const inSet = { metadata: { ownerReferences: [setOwner] } as object, status: { ready: true } };
+
+/** Apps with ready Pods, a budget for all of them, and a set with maxUnavailable 1. */
+function createBudgetScene(given: Record<string, Given>, { allowed = 1, mirrors = false } = {}) {
+  const scene = createScene(given);
+  const { api, at } = scene;
+  const names = Object.keys(given);
   api.add(ncappsets, {
     metadata: { namespace: "default", name: "web", uid: "set-1" },
     spec: { update: { maxUnavailable: 1 } },
   } as object);
-  for (const name of ["web-0", "web-1"]) {
-    const owners = [{ kind: "NCApp", name, uid: api.get(at(name)).metadata.uid }];
-    api.add(pods, {
-      metadata: { namespace: "default", name, ownerReferences: owners },
+  const budgetPath = resourcePath(disruptionBudgets, { namespace: "default", name: "web" });
+  api.put(budgetPath, {
+    spec: { selector: {} },
+    status: {
+      observedGeneration: 1,
+      disruptionsAllowed: allowed,
+      currentHealthy: names.length,
+      expectedPods: names.length,
+    },
+  });
+  const addPod = (name: string) =>
+    void api.add(pods, {
+      metadata: {
+        namespace: "default",
+        name,
+        ownerReferences: [{ kind: "NCApp", name, uid: api.get(at(name)).metadata.uid }],
+        annotations: mirrors ? { [podMirrorAnnotation]: "x" } : {},
+      },
       spec: { nodeName: "edge-1" },
     } as object);
-  }
+  names.forEach(addPod);
   const evictions: string[] = [];
-  let refusals = 1;
+  const unavailable = () =>
+    names.filter((name) => api.get(at(name)).spec.nodeName === undefined || !api.get(at(name)).status.ready);
+  const arrive = (name: string) =>
+    api.touch(at(name), (app) => (app.spec.nodeName = "edge-2", app.status.nodeName = "edge-2"));
+  /** What the API server answers to evictions; undefined: it grants them. Called before each request. */
+  const on = { eviction: (_name: string): unknown => undefined, request: () => {} };
   const intercept = api.intercept;
   api.intercept = (request) => {
+    on.request();
     const [, name = ""] = /pods\/(.*)\/eviction$/.exec(request.path) ?? [];
     if (!name) return intercept(request);
-    evictions.push(name);
-    if (refusals-- > 0) {
+    const answer = on.eviction(name);
+    if (answer === 429) {
       throw problem(request, 429, "TooManyRequests", "it would violate the pod's disruption budget");
     }
-    // Its agent and the scheduler move it.
-    api.touch(at(name), (app) => (app.spec.nodeName = "edge-2", app.status.nodeName = "edge-2"));
-    return {};
+    if (answer === undefined) evictions.push(name);
+    return answer ?? {};
+  };
+  return { ...scene, addPod, names, evictions, unavailable, arrive, on, budgetPath };
+}
+
+test("drain evicts the Pods of apps, and waits while a budget or maxUnavailable of their set refuses", async () => {
+  const { run, nodeOf, evictions, arrive, on } = createBudgetScene({ "web-0": inSet, "web-1": inSet }, {
+    allowed: 2,
+  });
+  let refusals = 1;
+  let polls = 0;
+  let moving = "";
+  on.eviction = (name) => {
+    if (refusals-- > 0) return 429;
+    moving = name;
+    polls = 0;
+    return undefined;
+  };
+  // Its agent and the scheduler are slow: until then it runs, and is bound to the node.
+  on.request = () => {
+    if (moving && ++polls === 30) arrive(moving);
   };
   const { err, problem: failure } = await run();
   assert.equal(failure, undefined);
   assert.match(err, /waiting to evict ncapp default\/web-0: .*disruption budget/);
   assert.match(
     err,
-    /waiting to evict ncapp default\/web-1: 1 apps of the set web are unavailable \(maxUnavailable 1\)/,
+    /waiting to evict ncapp default\/web-0: 1 apps of the set web are unavailable \(maxUnavailable 1\)/,
   );
-  assert.deepEqual(evictions.filter((name) => name === "web-0").length, 2);
+  assert.deepEqual(evictions, ["web-1", "web-0"]);
   assert.deepEqual([nodeOf("web-0"), nodeOf("web-1")], ["edge-2", "edge-2"]);
 });
+
+test("an app of a set that another client evicts counts as unavailable before it is unbound", async () => {
+  const { api, at, run, evictions, arrive, on } = createBudgetScene({ "web-0": inSet, "web-1": inSet });
+  api.touch(at("web-0"), (app) => {
+    app.spec.nodeName = app.status.nodeName = "edge-2";
+    app.status.conditions = [{ type: "DisruptionTarget", status: "True" }];
+  });
+  let polls = 0;
+  on.request = () => {
+    if (++polls === 20) api.touch(at("web-0"), (app) => delete app.status.conditions);
+  };
+  on.eviction = (name) => {
+    assert.equal(api.get(at("web-0")).status.conditions, undefined);
+    arrive(name);
+    return undefined;
+  };
+  assert.equal((await run()).problem, undefined);
+  assert.deepEqual(evictions, ["web-1"]);
+});
+
+const ready = { status: { ready: true } };
+
+test("drain reads a Pod that was replaced again, instead of unbinding its app without a budget", async () => {
+  for (const status of [404, 409]) {
+    const { run, nodeOf, arrive, on, evictions } = createBudgetScene({ web: ready });
+    const answers = [status, 429, 429];
+    on.eviction = (name) => {
+      assert.equal(nodeOf(name), "edge-1");
+      const answer = answers.shift();
+      if (answer === undefined) arrive(name);
+      return answer;
+    };
+    const { err, problem } = await run();
+    assert.equal(problem, undefined);
+    assert.match(err, /waiting to evict ncapp default\/web: its Pod is being replaced/);
+    assert.match(err, /waiting to evict ncapp default\/web: .*disruption budget/);
+    assert.deepEqual(evictions, ["web"]);
+  }
+});
+
+for (const kind of ["whose Pods stay with the node", "without Pods"]) {
+  test(`apps ${kind} are unbound one after the other while the status of their budget is late`, async () => {
+    const scene = createBudgetScene({ a: ready, b: ready, c: ready, d: ready, e: ready }, { mirrors: true });
+    const { api, run, names, unavailable, arrive, on, nodeOf } = scene;
+    if (kind === "without Pods") {
+      for (const name of names) api.objects.delete(resourcePath(pods, { namespace: "default", name }));
+    }
+    let most = 0;
+    let polls = 0;
+    on.request = () => {
+      const gone = unavailable();
+      most = Math.max(most, gone.length);
+      polls = gone.length > 0 ? polls + 1 : 0;
+      // It runs elsewhere; the status of the budget has not changed at all.
+      if (polls === 20) arrive(gone[0]!);
+    };
+    const { problem, err } = await run();
+    assert.equal(problem, undefined);
+    assert.equal(most, 1);
+    assert.match(
+      err,
+      /waiting to evict ncapp default\/b: the PodDisruptionBudget web allows no disruption now/,
+    );
+    assert.ok(names.every((name) => nodeOf(name) !== "edge-1"));
+  });
+}
