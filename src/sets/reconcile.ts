@@ -15,7 +15,7 @@ import { memoize } from "../lib/memoize.ts";
 import type { EventRecorder } from "../report/events/events.ts";
 import { isDeepStrictEqual } from "node:util";
 import { healthOf, plan, updatedAt } from "./plan/plan.ts";
-import { freeIn, type Store } from "./store.ts";
+import { freeIn, keyOf, type Store } from "./store.ts";
 import type { Action, AppSet, Node, SetEvent, World } from "./types.ts";
 import type { SetWriter } from "./write.ts";
 
@@ -26,6 +26,8 @@ export interface ReconcileParts {
   recorder: EventRecorder;
   /** When the status of each set was last written, by its uid. */
   statusAt: Map<string, number>;
+  /** The last of the sets that take turns, by namespace. */
+  turns: Map<string, Promise<unknown>>;
   /** Asked right before each write. */
   mayWrite(): boolean;
   now(): number;
@@ -44,7 +46,27 @@ const numbersMs = 1000;
 
 const problemOf = memoize((set: AppSet) => joinMessages(validateNCAppSet(set)));
 
+/** Sets whose namespace has PodDisruptionBudgets take turns: each plan must see what the one before has spent of them. */
 export async function reconcile(set: AppSet, parts: ReconcileParts): Promise<Reconciled> {
+  const { store, turns, writer } = parts;
+  const { namespace } = set.metadata;
+  const isHere = (object: { namespace?: string }) => object.namespace === namespace;
+  if (![...store.budgets.values()].some(isHere)) return await reconcileNow(set, parts);
+  const work = async () => {
+    const newest = store.sets.get(keyOf(set));
+    if (!newest) return { again: false };
+    // What a lost answer was about may have spent some, too.
+    for (const other of store.sets.values()) if (isHere(other.metadata)) await writer.readUnsure(other);
+    return await reconcileNow(newest, parts);
+  };
+  const turn = (turns.get(namespace) ?? Promise.resolve()).then(work, work);
+  turns.set(namespace, turn);
+  return await turn.finally(() => {
+    if (turns.get(namespace) === turn) turns.delete(namespace);
+  });
+}
+
+async function reconcileNow(set: AppSet, parts: ReconcileParts): Promise<Reconciled> {
   const { writer, recorder, mayWrite, now } = parts;
   await writer.readUnsure(set);
   const { actions, status, events, checkAt } = plan(worldOf(set, parts, now()));

@@ -75,6 +75,7 @@ export function createSetsController(options: SetsOptions): Controller {
       recorder,
       writer: createSetWriter(client, store, signal),
       statusAt: new Map(),
+      turns: new Map(),
       mayWrite: () => isLeader() && !signal.aborted,
       now: Date.now,
     };

@@ -31,6 +31,7 @@ function scene(nodeNames: string[] = ["n0"], spec: object = {}) {
     writer: createSetWriter(api.client, store, new AbortController().signal),
     recorder: { record: (_: unknown, event: EventNews) => void events.push(event) } as never,
     statusAt: new Map(),
+    turns: new Map(),
     mayWrite: () => true,
     now: () => clock.now,
   };
@@ -47,7 +48,7 @@ function scene(nodeNames: string[] = ["n0"], spec: object = {}) {
   };
   const takeReasons = () => events.splice(0).map(({ reason }) => reason);
   see("sets");
-  return { api, clock, join, see, run, settle, takeReasons };
+  return { api, clock, join, see, run, settle, takeReasons, parts };
 }
 const isAppWrite = ({ method, path }: Asked) => method !== "GET" && /\/ncapps(\/|$)/.test(path);
 
@@ -202,4 +203,37 @@ test("a job is deleted after its time, and not if it was changed in the meantime
   clock.now += 60_000;
   await run();
   assert.equal(api.objects.has(setPath), false);
+});
+
+test("two sets under one budget do not spend it twice, whatever the order of the answers", async () => {
+  const { api, parts, settle, see } = scene([], { replicas: 1 });
+  const names = ["web", "api"];
+  const pathOf = (name: string) => resourcePath(ncappsets, { namespace, name });
+  api.add(
+    ncappsets,
+    setWith(setSpecWith({ minReadySeconds: 0, replicas: 1 }), { namespace, name: "api" }),
+  );
+  see("sets");
+  const run = (name: string) => reconcile(parts.store.sets.get(`${namespace}/${name}`)!, parts);
+  await settle();
+  while ((await run("api")).again);
+  for (const name of names) {
+    api.touch(appPath("0").replace("web-0", `${name}-0`), (app) => {
+      app.spec.nodeName = "n0";
+      app.metadata.generation = 2;
+      app.status = { observedGeneration: 2, phase: "Running", ready: true, nodeName: "n0" };
+    });
+    api.touch(pathOf(name), ({ spec }) => spec.template.spec.shellFile = "/b.sh");
+  }
+  see("apps");
+  parts.store.budgets.set(`${namespace}/all`, {
+    ...{ namespace, name: "all", selector: {}, allowed: 1, healthy: 2, expected: 2 },
+  });
+  const scripts = () =>
+    names.map((name) => api.get(appPath("0").replace("web-0", `${name}-0`)).spec.shellFile);
+  const before = scripts();
+  const changed = () => scripts().filter((script, at) => script !== before[at]).length;
+  see("sets");
+  for (let round = 0; round < 4; round++) await Promise.all(names.map(run));
+  assert.equal(changed(), 1);
 });
