@@ -91,6 +91,7 @@ function createStep(options: LoopOptions, fail: (error: unknown) => void): (key:
     const why = `Preempted by ${app.key} on node ${node}`;
     const evictions = victims.map(({ key }) => {
       const victim = cluster.apps.get(key);
+      if (victim) cluster.budgets.spend(victim, now());
       return victim ? evictor.evict(victim, "Preempted", why) : false;
     });
     // A victim could not be evicted, for example because its bind is not confirmed yet: decide again.

@@ -69,7 +69,7 @@ function findNode(
   }
   const { refusals } = choice;
   const preemption = app.preempts
-    ? preempt(app, snapshot, { ...options, violations: (apps) => budgets.violations(apps) })
+    ? preempt(app, snapshot, { ...options, violations: (apps) => budgets.violations(apps, options.now) })
     : undefined;
   const message = formatRefusals(refusals) + describe(preemption);
   return { kind: "refuse", app, helpedBy: refusals.helpedBy, message, preemption };

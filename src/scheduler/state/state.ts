@@ -6,7 +6,7 @@
  * listener decides what to do about a change.
  */
 import type { V1Node } from "@kubernetes/client-node";
-import { type Budget, covers } from "../../api/placement/placement.ts";
+import { type Budget, covers, noticeMs } from "../../api/placement/placement.ts";
 import type { Wire } from "../../kube/wire.ts";
 import { steadyNow } from "../../lib/time.ts";
 import { NamespaceRules } from "../namespaces/namespaces.ts";
@@ -44,6 +44,8 @@ export interface ClusterStateOptions {
 /** The PodDisruptionBudgets. They keep no app from anything here: preemption prefers victims that they allow. */
 export class Budgets {
   readonly #byNamespace = new Map<string, Map<string, Budget>>();
+  /** Apps that were preempted within `noticeMs`, by key: the status of their budgets may not show it yet. */
+  readonly #spent = new Map<string, { app: SchedulerApp; at: number }>();
 
   set(budget: Budget): void {
     const known = this.#byNamespace.get(budget.namespace) ?? new Map<string, Budget>();
@@ -55,17 +57,27 @@ export class Budgets {
     if (known?.delete(name) && known.size === 0) this.#byNamespace.delete(namespace);
   }
 
+  spend(app: SchedulerApp, now: number): void {
+    this.#spent.set(app.key, { app, at: now });
+  }
+
   /** Returns those of the apps, in their order, whose disruption the budgets do not allow if the others are disrupted before. */
-  violations(apps: readonly SchedulerApp[]): SchedulerApp[] {
+  violations(apps: readonly SchedulerApp[], now: number): SchedulerApp[] {
     const left = new Map<Budget, number>();
+    for (const [key, { at }] of this.#spent) if (Math.abs(now - at) >= noticeMs) this.#spent.delete(key);
+    const spent = [...this.#spent.values()];
+    const isCovered = (budget: Budget, { namespace, labels }: SchedulerApp) =>
+      budget.namespace === namespace && covers(budget, labels);
+    const allowed = (budget: Budget) =>
+      budget.allowed - spent.filter(({ app }) => isCovered(budget, app)).length;
     return apps.filter((app) => {
       const covering = [...this.#byNamespace.get(app.namespace)?.values() ?? []]
-        .filter((budget) => covers(budget, app.labels));
+        .filter((budget) => isCovered(budget, app));
       let isViolated = false;
       for (const budget of covering) {
-        const allowed = (left.get(budget) ?? budget.allowed) - 1;
-        left.set(budget, allowed);
-        if (allowed < 0) isViolated = true;
+        const rest = (left.get(budget) ?? allowed(budget)) - 1;
+        left.set(budget, rest);
+        if (rest < 0) isViolated = true;
       }
       return isViolated;
     });

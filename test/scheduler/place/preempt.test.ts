@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { preempt } from "../../../src/scheduler/place/preempt.ts";
-import { readBudget } from "../../../src/api/placement/placement.ts";
+import { noticeMs, readBudget } from "../../../src/api/placement/placement.ts";
 import { Budgets } from "../../../src/scheduler/state/state.ts";
 import type { SchedulerApp } from "../../../src/scheduler/types.ts";
 import { app, facts, snapshotOf } from "../sample-cluster.ts";
@@ -95,7 +95,7 @@ test("apps whose budget allows no disruption are victims only if no others do", 
       status: { disruptionsAllowed: 0, expectedPods: 2 },
     }),
   );
-  const violations = (apps: readonly SchedulerApp[]) => budgets.violations(apps);
+  const violations = (apps: readonly SchedulerApp[]) => budgets.violations(apps, 0);
   const snapshot = snapshotOf({ a: {}, b: {} });
   snapshot.place(covered("web-0"), "a");
   snapshot.place(at(20, 100, "dearer"), "b");
@@ -112,4 +112,21 @@ test("apps whose budget allows no disruption are victims only if no others do", 
     "default/other",
     "default/web-0",
   ]);
+});
+
+test("a preempted app counts against its budget until the status of the budget must show it", () => {
+  const budgets = new Budgets();
+  const covered = (name: string) => at(10, 50, name, { labels: { app: "web" } });
+  const [first, second] = [covered("web-0"), covered("web-1")];
+  budgets.set(
+    readBudget({
+      metadata: { namespace: "default", name: "web" },
+      spec: { selector: { matchLabels: { app: "web" } } },
+      status: { disruptionsAllowed: 1, expectedPods: 2 },
+    }),
+  );
+  assert.deepEqual(budgets.violations([first], 0), []);
+  budgets.spend(first, 0);
+  assert.deepEqual(budgets.violations([second], noticeMs - 1), [second]);
+  assert.deepEqual(budgets.violations([second], noticeMs), []);
 });
