@@ -13,9 +13,14 @@ export interface AgentCounters {
   /** Counts a request to the API server, and stores its outcome. */
   countRequest(report: RequestReport): void;
   /** What the agent must do and the API server refuses, by what it is. */
-  refused(): ReadonlyMap<string, { code: number; since: number }>;
+  refused(): ReadonlyMap<string, Refused>;
   /** The last completed request, and when it completed. */
   lastRequest(): { report: RequestReport; at: number } | undefined;
+}
+
+interface Refused {
+  code: number;
+  since: number;
 }
 
 const syncBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30];
@@ -26,7 +31,7 @@ const necessary: ReadonlySet<string> = new Set(["leases", "nodes", "nodes/status
 
 export function createAgentCounters(): AgentCounters {
   const apiRequests: AgentCounters["apiRequests"] = createCounter();
-  const refused = new Map<string, { code: number; since: number }>();
+  const refused = new Map<string, Refused & { isCreation: boolean }>();
   let last: { report: RequestReport; at: number } | undefined;
   return {
     syncs: createHistogram(syncBounds),
@@ -42,8 +47,15 @@ export function createAgentCounters(): AgentCounters {
       if (!necessary.has(resource)) return;
       // Any read, or any write, that succeeds shows that others of its kind may.
       const what = `${isRead(verb) ? "read" : "write"} ${resource}`;
-      if (code === 401 || code === 403) refused.set(what, { code, since: refused.get(what)?.since ?? now });
-      else if (code >= 200 && code < 300) refused.delete(what);
+      if (code === 401 || code === 403) {
+        refused.set(what, { code, since: refused.get(what)?.since ?? now, isCreation: verb === "create" });
+      } else if (code >= 200 && code < 300) {
+        refused.delete(what);
+        // Someone else has created the Node: the agent need not do it any more.
+        if (verb === "get" && resource === "nodes" && refused.get("write nodes")?.isCreation) {
+          refused.delete("write nodes");
+        }
+      }
     },
     refused: () => refused,
     lastRequest: () => last,

@@ -74,6 +74,21 @@ test("the agent is not ready while the API server refuses what it must do, until
   assert.equal(check().ok, true);
 });
 
+test("an agent that may not create its Node is ready when someone else has, and not while it may not change it", () => {
+  const counters = createAgentCounters();
+  const ask = (verb: string, code: number) =>
+    counters.countRequest({ verb, resource: "nodes", code, durationMs: 1 });
+  const isOk = () => authorizationCheck(counters.refused()).ok;
+  ask("create", 403);
+  ask("get", 404);
+  assert.equal(isOk(), false);
+  ask("get", 200);
+  assert.equal(isOk(), true);
+  ask("patch", 403);
+  ask("get", 200);
+  assert.equal(isOk(), false);
+});
+
 test("a sync that is three periods late fails", () => {
   assert.equal(syncCheck(0, 29_999, 10_000).ok, true);
   assert.deepEqual(syncCheck(0, 30_000, 10_000), {
