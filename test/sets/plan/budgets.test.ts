@@ -174,3 +174,27 @@ test("a rollout that restarts apps spreads them again, and one that does not lea
   // 3/3/0 becomes 2/2/2.
   assert.equal(moved(), 2);
 });
+
+test("a rollout that restarts apps evens out zones, too, as far as nodes stay even", () => {
+  const cluster = new SimulatedCluster({ nodes: 4, spec: { replicas: 6, update: { maxUnavailable: 6 } } });
+  for (const [name, zone] of Object.entries({ n0: "a", n1: "a", n2: "b", n3: "b" })) {
+    cluster.changeNode(name, { labels: { "topology.kubernetes.io/zone": zone } });
+  }
+  for (let round = 0; round < 4; round++) cluster.reconcile(), cluster.bind(), cluster.settle();
+  // 2/2 and 1/1, where 2/1 and 2/1 is possible.
+  assert.deepEqual(
+    ["n0", "n1", "n2", "n3"].map((name) => cluster.own.filter(({ spec }) => spec.nodeName === name).length),
+    [2, 2, 1, 1],
+  );
+  cluster.editApp({ args: ["again"] });
+  cluster.reconcile();
+  cluster.reconcile();
+  const moved = cluster.own.filter(({ spec }) => !spec.nodeName);
+  assert.equal(moved.length, 1);
+  cluster.change(moved[0]!.metadata.name, { ...moved[0]!.spec, nodeName: "n2" });
+  cluster.settle();
+  cluster.editApp({ args: ["once more"] });
+  cluster.reconcile();
+  cluster.reconcile();
+  assert.deepEqual(cluster.own.filter(({ spec }) => !spec.nodeName), []);
+});
