@@ -10,6 +10,7 @@
 #   promtool       Prometheus' own checker of metrics and rules
 #   compilers      C compilers for the native launcher, for amd64 and arm64, and QEMU's user mode to run the latter
 #   shells         zsh and fish, for the completion of commands
+#   lua            Lua, for the health script of Argo CD
 #   fuse           a FUSE file system, for mounts that hang
 #   tmux           a terminal, for screens with keys
 # Usage: install-parts.sh [PART...]; without an argument: control-plane and guest.
@@ -34,7 +35,7 @@ MUSL_ARM64=$CACHE/musl-arm64-1.2.3
 PROMTOOL_FILE=$CACHE/promtool-bookworm-1
 KUBERNETES_VERSION=1.20.2
 KUBERNETES_PROGRAMS=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
-PARTS="control-plane control-plane-oldest guest systemd-guest chromium promtool fuse compilers shells tmux"
+PARTS="control-plane control-plane-oldest guest systemd-guest chromium promtool fuse compilers shells lua tmux"
 
 main() {
   local part
@@ -59,6 +60,7 @@ main() {
       promtool) install_promtool ;;
       compilers) install_compilers ;;
       shells) need_packages shells zsh:zsh fish:fish ;;
+      lua) need_packages lua lua5.1:lua5.1 ;;
       fuse) need_packages fuse bindfs:bindfs fusermount3:fuse3 ;;
       tmux) need_packages tmux tmux:tmux ;;
     esac

@@ -23,6 +23,7 @@ export type Part =
   | "fuse"
   | "compilers"
   | "shells"
+  | "lua"
   | "tmux";
 
 /** Parts that are made of programs. */
@@ -176,6 +177,8 @@ const programs: Record<ProgramPart, { names: string[]; variable?: string; cached
   fuse: { names: ["bindfs", "fusermount3"] },
   // With musl for the launcher, with sanitizers for its tests.
   compilers: { names: ["musl-gcc", "cc"] },
+  // The Lua that Argo CD runs is 5.1.
+  lua: { names: ["lua5.1"] },
   shells: { names: ["zsh", "fish"] },
   tmux: { names: ["tmux"] },
 };

@@ -76,7 +76,7 @@ export function allowedCpus(status: string = readFileSync("/proc/self/status", "
 
 /** The real parts that a suite needs, by their names in install-parts.sh. */
 export const suiteParts: Record<SuiteName, string[]> = {
-  unit: ["promtool", "compilers"],
+  unit: ["promtool", "compilers", "lua"],
   caps: ["guest"],
   process: ["promtool", "fuse", "compilers", "shells", "tmux"],
   chaos: ["compilers"],
