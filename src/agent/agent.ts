@@ -35,6 +35,7 @@ import {
   createMeter,
   createNodeReadiness,
   createStatusCache,
+  fillFromPast,
 } from "./view/view.ts";
 import { runWithController } from "./with-controller.ts";
 
@@ -167,6 +168,7 @@ export async function startAgent(
   reportAll();
   void disk.refresh().then(() => readiness.update());
   void pruneHistory();
+  void fillFromPast(history, appHistory, supervisor.list().map(({ key }) => key));
   opened.defer(async () => {
     if (await isShuttingDown(log)) {
       const timeoutMs = supervisor.longestGraceMs + options.stopTimeoutMs;

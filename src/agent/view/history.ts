@@ -1,12 +1,14 @@
 /**
- * The measurements of the last half hour, for the dashboard's charts.
+ * The measurements of the last half hour, for the dashboard's charts: those of this agent, and before its start what earlier agents have
+ * written to the history of each app.
  *
  * Memory is fixed: 1.4 kB per app. Shares are stored in hundredths of a percent.
  */
 import type { NodeState } from "../../node/node-agent.ts";
-import type { AppSeries, History, Series } from "../../server/view.ts";
+import type { AppSeries, History, HistoryEntry, Series } from "../../server/view.ts";
 import { totalKills } from "../../supervisor/decide/decide.ts";
 import type { Supervisor } from "../../supervisor/supervisor.ts";
+import type { AppHistory } from "../app-history/app-history.ts";
 import type { Meter } from "./meter.ts";
 
 export interface AppSample {
@@ -17,9 +19,14 @@ export interface AppSample {
   restarts: number;
 }
 
+/** What an app used in the minutes before this time. */
+export type PastUsage = Pick<HistoryEntry, "time" | "usage">;
+
 export interface HistoryBuffer {
   /** Adds one sample; apps that are not in it are forgotten. */
   add(node: { cpuPCT: number; memPCT: number } | undefined, apps: Map<string, AppSample>): void;
+  /** Fills the time before the first sample with what an earlier agent has measured; apps by `namespace/name`. */
+  fill(past: Map<string, PastUsage[]>): void;
   /** Returns the samples after `since`, or all if `since` is unknown. */
   read(since: number): History;
   /** The number of the last sample; -1 before the first. */
@@ -27,6 +34,10 @@ export interface HistoryBuffer {
 }
 
 export const samplePeriodMs = 10_000;
+/** What an entry of the history of an app covers. */
+const pastPeriodMs = 300_000;
+/** Where in the file of an app its last half hour is. */
+const pastBytes = 8192;
 
 export function createHistory({ samples = 180, now = Date.now } = {}): HistoryBuffer {
   const node = createRing(samples);
@@ -51,6 +62,25 @@ export function createHistory({ samples = 180, now = Date.now } = {}): HistoryBu
         writeSample(ring, slot, sample);
       }
     },
+    fill(past) {
+      // One round further, so that earlier samples have numbers, too. Those of this agent stay where they are in the rings.
+      const own = last + 1;
+      if (own >= samples || past.size === 0) return;
+      last += samples;
+      for (const [key, entries] of past) {
+        const ring = apps.get(key) ?? createAppRing(samples, { oomKills: Infinity, restarts: Infinity });
+        apps.set(key, ring);
+        for (let number = own; number < samples; number++) {
+          const time = at - (last - number) * samplePeriodMs;
+          const covers = (entry: PastUsage) =>
+            entry.usage && entry.time >= time && entry.time - time < pastPeriodMs;
+          const usage = entries.find(covers)?.usage;
+          ring.cpu[number] = encode(usage?.cpuPCT);
+          ring.mem[number] = encode(usage?.memPCT);
+          ring.throttled[number] = encode(usage?.throttledPCT);
+        }
+      }
+    },
     read(since) {
       const oldest = Math.max(0, last - samples + 1);
       const first = since < oldest || since > last ? oldest : since + 1;
@@ -65,6 +95,20 @@ export function createHistory({ samples = 180, now = Date.now } = {}): HistoryBu
       };
     },
   };
+}
+
+/** Fills the charts of these apps from their histories. What cannot be read is missing there. */
+export async function fillFromPast(
+  history: HistoryBuffer,
+  appHistory: AppHistory,
+  keys: Iterable<string>,
+): Promise<void> {
+  const past = new Map<string, PastUsage[]>();
+  for (const key of keys) {
+    const entries = await appHistory.read(key, { lastBytes: pastBytes }).catch(() => []);
+    if (entries.some(({ usage }) => usage)) past.set(key, entries);
+  }
+  history.fill(past);
 }
 
 export function takeSample(

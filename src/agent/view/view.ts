@@ -32,7 +32,7 @@ import type { AgentOptions } from "../options.ts";
 import type { StatusCache } from "./status-cache.ts";
 
 export { createDiskCheck, type DiskCheck } from "./disk-check.ts";
-export { createHistory, type HistoryBuffer, samplePeriodMs, takeSample } from "./history.ts";
+export { createHistory, fillFromPast, type HistoryBuffer, samplePeriodMs, takeSample } from "./history.ts";
 export { createMeter, type Meter } from "./meter.ts";
 export { createNodeReadiness, type Readiness } from "./readiness.ts";
 export { createStatusCache, type StatusCache } from "./status-cache.ts";

@@ -33,6 +33,53 @@ test("read() returns the samples after the given one, and all for an unknown one
   assert.deepEqual(history.read(99).node.cpuPCT, [0, 1, 2, 3, 4]);
 });
 
+test("what earlier agents wrote fills the time before the first sample, and the samples keep their places", () => {
+  let now = 1_800_000_000_000;
+  const history = createHistory({ samples: 60, now: () => now });
+  history.add(node(1), new Map([["default/web", app(50)]]));
+  const usage = { cpuPCT: 10, memPCT: 2, throttledPCT: 0.5 };
+  history.fill(
+    new Map([
+      ["default/web", [{ time: now - 400_000, usage: { ...usage, cpuPCT: 5 } }, {
+        time: now - 60_000,
+        usage,
+      }]],
+      ["default/late", [{ time: now - 500_000, usage }]],
+    ]),
+  );
+  const { first, last, apps } = history.read(0);
+  const web = apps["default/web"]!;
+  assert.deepEqual([first, last], [1, 60], "a page that has sample 0 continues with the next one");
+  // The entry of a minute ago covers five minutes, the one before it what is left of the ten minutes on the chart.
+  const expected = [
+    ...Array(20).fill(5),
+    ...Array(4).fill(null),
+    ...Array(30).fill(10),
+    ...Array(5).fill(null),
+    50,
+  ];
+  assert.deepEqual(web.cpuPCT, expected);
+  assert.deepEqual([web.memPCT[50], web.throttledPCT?.[50], web.memPCT[59]], [2, 0.5, 1.5]);
+  assert.equal(apps["default/late"]!.cpuPCT.filter((share) => share === 10).length, 10);
+  now += 10_000;
+  const restarted = app(51, { restarts: 3, oomKills: 2 });
+  history.add(node(2), new Map([["default/web", restarted], ["default/late", restarted]]));
+  const next = history.read(60).apps;
+  assert.deepEqual([next["default/web"], next["default/late"]?.restarts], [
+    { cpuPCT: [51], memPCT: [1.5], oomKills: [61], restarts: [61] },
+    [],
+  ]);
+  assert.deepEqual(history.read(-1).node.cpuPCT.slice(-2), [1, 2]);
+  assert.deepEqual(history.read(-1).node.cpuPCT.slice(0, -2), Array(58).fill(null));
+});
+
+test("what earlier agents wrote comes too late for a chart that is full", () => {
+  const history = createHistory({ samples: 3 });
+  for (let n = 0; n < 3; n++) history.add(node(n), new Map([["default/web", app(n)]]));
+  history.fill(new Map([["default/web", [{ time: Date.now(), usage: { cpuPCT: 9 } }]]]));
+  assert.deepEqual(history.read(-1).apps["default/web"]?.cpuPCT, [0, 1, 2]);
+});
+
 test("only the newest samples are kept", () => {
   const history = createHistory({ samples: 3 });
   for (let n = 0; n < 8; n++) history.add(node(n), new Map([["default/web", app(n)]]));
