@@ -12,7 +12,7 @@ import { readAgentSettings } from "./config/config.ts";
 /** Yields the log. If there is none, throws `cause`, which says that no agent is running. */
 export async function* readOfflineLog(
   app: AppName,
-  { sinceSeconds, sinceTime, ...options }: LogOptions,
+  { sinceSeconds, sinceTime, run: _, ...options }: LogOptions,
   { env, stderr }: Pick<Io, "env" | "stderr">,
   cause: unknown,
 ): AsyncGenerator<Uint8Array> {

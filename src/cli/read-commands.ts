@@ -4,7 +4,7 @@
  */
 import { parseTime } from "../lib/time.ts";
 import { maxTailLines } from "../supervisor/logs/logs.ts";
-import type { LogChoice } from "./agent-api/agent-api.ts";
+import type { LogChoice, NodeApp } from "./agent-api/agent-api.ts";
 import { manyApps, oneApp } from "./app-name.ts";
 import type { AppOrigin, AppReader } from "./app-reader.ts";
 import { appChoice, chooseApps, chooseFlags, selectorFlag } from "./choose-apps.ts";
@@ -19,6 +19,7 @@ import {
   outputFlag,
   outputFormat,
   paintFor,
+  runsOf,
   runTable,
   type Scope,
   topLines,
@@ -140,7 +141,7 @@ function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin)
 }
 
 /** Prints the output of apps, across rotations. */
-function logsCommand({ program, appFlags, connect }: AppOrigin): Command {
+function logsCommand({ program, scope, appFlags, connect }: AppOrigin): Command {
   return {
     operands: "APP...",
     flags: {
@@ -149,6 +150,9 @@ function logsCommand({ program, appFlags, connect }: AppOrigin): Command {
       since: { value: "TIME", help: "Only lines of the last TIME, such as 5m or 1h30m." },
       "since-time": { value: "TIME", help: "Only lines since a time of RFC 3339." },
       previous: { short: "p", help: "Only the run before the current or last one." },
+      ...(scope === "node"
+        ? { run: { value: "RUN", help: "Only one run: its number in 'runs', or when it started." } }
+        : {}),
       timestamps: { help: "Print when each line was written, accurate to a second." },
       "limit-bytes": { value: "N", help: "End after N bytes of each log." },
       ...chooseFlags,
@@ -159,6 +163,7 @@ function logsCommand({ program, appFlags, connect }: AppOrigin): Command {
       `${program} logs -f --tail 20 shop/web`,
       `${program} logs --since 10m --timestamps web`,
       `${program} logs --previous web`,
+      ...(scope === "node" ? [`${program} logs --run 2 backup`] : []),
       `${program} logs -f web worker`,
       `${program} logs -l app=web --tail 5`,
       `${program} logs web | grep ERROR`,
@@ -167,9 +172,35 @@ function logsCommand({ program, appFlags, connect }: AppOrigin): Command {
       const choice = logChoice(invocation);
       using reader = await connect(invocation, io);
       const apps = await chooseApps(invocation, reader);
-      return await printLogs(reader, apps, choice, io);
+      const run = textFlag(invocation, "run");
+      const [app, ...more] = apps;
+      if (run === undefined || !app) return await printLogs(reader, apps, choice, io);
+      if (more.length > 0) throw new UsageError("--run chooses a run of one app: name only that");
+      return await printLogs(reader, apps, { ...choice, run: findRun(run, await reader.get(app)) }, io);
     },
   };
+}
+
+/** The id of the run that the user means: by its number in the list of runs, or by when it started. */
+function findRun(meant: string, app: NodeApp): string {
+  const runs = runsOf(app);
+  const isNumber = /^\d+$/.test(meant);
+  const time = parseTime(meant);
+  if (!isNumber && !time) {
+    throw new UsageError(
+      `--run ${
+        JSON.stringify(meant)
+      }: use the number of a run in 'nckubelet runs', or when it started, such as 2026-11-17T07:04:14Z`,
+    );
+  }
+  const found = isNumber
+    ? runs[Number(meant) - 1]
+    : runs.find(({ startedAt }) => startedAt !== undefined && Date.parse(startedAt) === time!.getTime());
+  if (found?.id) return found.id;
+  const known = runs.length === 0
+    ? "the app has had no run yet"
+    : `'nckubelet runs' lists runs 1 to ${runs.length}`;
+  throw new UsageError(`--run ${meant}: ${known}`);
 }
 
 function logChoice(invocation: Invocation): LogChoice {
@@ -178,6 +209,11 @@ function logChoice(invocation: Invocation): LogChoice {
     .map((name) => textFlag(invocation, name));
   if (since !== undefined && sinceTime !== undefined) {
     throw new UsageError("use --since or --since-time, not both");
+  }
+  for (const other of ["previous", "follow"]) {
+    if (textFlag(invocation, "run") !== undefined && invocation.flags[other] === true) {
+      throw new UsageError(`use --run or --${other}, not both`);
+    }
   }
   if (sinceTime !== undefined && !parseTime(sinceTime)) {
     throw new UsageError(

@@ -223,7 +223,7 @@ describe("everyday commands", () => {
   });
 
   test("trigger --wait exits with the status of the run that it started, and runs lists the last ones", async () => {
-    const script = await agent.script("job.sh", 'exec sh -c "$1"');
+    const script = await agent.script("job.sh", 'echo "run of $1"; exec sh -c "$1"');
     const file = join(temp.path, "job.yaml");
     const apply = async (fields: string) => {
       await writeFile(file, manifest("job", script, `, schedule: "0 0 1 1 *", ${fields}`));
@@ -245,10 +245,32 @@ describe("everyday commands", () => {
       assert.deepEqual([code, says.test(stdout + stderr)], [status, true], stdout + stderr);
     }
     const { stdout } = await agent.command("runs", "job");
-    assert.match(stdout, /^STARTED +TOOK +STATUS +REASON +ENDED$/m);
-    assert.match(stdout, /^\S+Z +\d+s +0 +Completed +\d+s$/m);
-    assert.match(stdout, /^\S+Z +\d+s +143 \(SIGTERM\) +DeadlineExceeded +\d+s$/m);
+    assert.match(stdout, /^RUN +STARTED +TOOK +STATUS +REASON +ENDED$/m);
+    assert.match(stdout, /^1 +\S+Z +\d+s +0 +Completed +\d+s$/m);
+    assert.match(stdout, /^3 +\S+Z +\d+s +143 \(SIGTERM\) +DeadlineExceeded +\d+s$/m);
     const { items } = JSON.parse((await agent.command("runs", "-o", "json", "job")).stdout);
+    const logsOf = async (run: string) => (await agent.command("logs", "--run", run, "job")).stdout;
+    assert.match(await logsOf("2"), /^run of exit 0$/m);
+    assert.equal(await logsOf("4"), "run of kill -9 $$\n");
+    assert.equal(await logsOf(items[0].startedAt), "run of exit 0\n");
+    const unknown = await agent.command("logs", "--run", "99", "job");
+    assert.match(unknown.stderr, /--run 99: 'nckubelet runs' lists runs 1 to \d+$/m);
+    assert.match(
+      (await agent.command("logs", "--run", "2001-01-01T00:00:00Z", "job")).stderr,
+      /--run 2001-01-01T00:00:00Z: 'nckubelet runs' lists runs 1 to/,
+    );
+    assert.match(
+      (await agent.command("logs", "--run", "last", "job")).stderr,
+      /--run "last": use the number/,
+    );
+    assert.match(
+      (await agent.command("logs", "--run", "1", "-f", "job")).stderr,
+      /use --run or --follow, not both/,
+    );
+    assert.match(
+      (await agent.command("logs", "--run", "1", "job", "web")).stderr,
+      /--run chooses a run of one app/,
+    );
     const reasons = items.map(({ reason }: { reason: string }) => reason);
     assert.deepEqual(reasons.slice(0, 3), ["Completed", "Completed", "DeadlineExceeded"]);
     assert.equal(new Set(items.map(({ id }: { id: string }) => id)).size, items.length);

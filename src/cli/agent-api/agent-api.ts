@@ -69,6 +69,8 @@ export interface LogChoice {
   /** RFC 3339. */
   sinceTime?: string;
   previous?: boolean;
+  /** The id of the run whose lines are wanted. The agent's own parameter. */
+  run?: string;
   timestamps?: boolean;
   limitBytes?: number;
 }

@@ -16,7 +16,7 @@ export { describeEvents, eventTable, type ShownEvent } from "./event-lines.ts";
 export { type Color, type Paint, paintFor, printable, printableLine, stateColor } from "./paint.ts";
 export { whileRunning } from "./app-table.ts";
 export { historyLines } from "./history-lines.ts";
-export { runTable } from "./run-table.ts";
+export { runsOf, runTable } from "./run-table.ts";
 export { formatAge, formatTable } from "./table.ts";
 export { cutText, fitText, textWidth, wrapText } from "./text-width.ts";
 export { byUsage, topLines, totals } from "./top-screen.ts";

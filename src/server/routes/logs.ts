@@ -2,7 +2,15 @@ import type { Context } from "hono";
 import { dirname } from "node:path";
 import { keyOf, splitAppKey } from "../../api/names.ts";
 import { sleep } from "../../lib/sleep.ts";
-import { hasPreviousRun, maxTailLines, readLog, type ReadLogOptions } from "../../supervisor/logs/logs.ts";
+import { isoSeconds } from "../../lib/time.ts";
+import {
+  hasPreviousRun,
+  hasRun,
+  type LogRun,
+  maxTailLines,
+  readLog,
+  type ReadLogOptions,
+} from "../../supervisor/logs/logs.ts";
 import { Refusal } from "../refusal.ts";
 import { requireApp } from "./apps.ts";
 import { flag, readQuery, time, wholeNumber } from "./query.ts";
@@ -24,6 +32,11 @@ export interface LogQuery {
   limitBytes: number;
 }
 
+/** The agent's own parameter: the id of the run whose lines are wanted. */
+interface RunQuery {
+  run: string;
+}
+
 export const logParameters = {
   tailLines: wholeNumber(maxTailLines),
   follow: flag,
@@ -39,7 +52,34 @@ const pollMs = 500;
 /** Sends the log, or the lines that the query chooses. */
 export function sendLog(context: Context, services: Services): Promise<Response> {
   const found = requireApp(context, services.view);
-  return sendLines(context, found, readQuery<LogQuery>(context, logParameters), services);
+  const { run, ...query } = readQuery<LogQuery & RunQuery>(context, {
+    ...logParameters,
+    run: (id) => id,
+  });
+  return sendLines(context, found, run ? { ...query, run: findRun(found, run) } : query, services);
+}
+
+/** Finds a run in the status of its app. */
+function findRun({ app, status, run }: AppView, id: string): LogRun {
+  const { startTime, recentRuns = [] } = status;
+  const runs = [
+    ...(run && startTime ? [{ id: run.id, startedAt: startTime, finishedAt: undefined }] : []),
+    ...recentRuns,
+  ];
+  const at = runs.findIndex((run) => run.id === id);
+  const found = runs[at];
+  if (!found?.startedAt) {
+    throw new Refusal(
+      400,
+      `${keyOf(app)} has no run ${JSON.stringify(id)}: 'nckubelet runs -o json' lists those that are known`,
+    );
+  }
+  const { startedAt, finishedAt } = found;
+  return {
+    startedAt: new Date(startedAt),
+    ...(finishedAt ? { finishedAt: new Date(finishedAt) } : {}),
+    rank: runs.slice(at + 1).filter((run) => run.startedAt === startedAt).length,
+  };
 }
 
 /**
@@ -49,7 +89,7 @@ export function sendLog(context: Context, services: Services): Promise<Response>
 export async function sendLines(
   context: Context,
   { app, logFile }: Pick<AppView, "app" | "logFile">,
-  { untilEnd, ...query }: Partial<LogQuery>,
+  { untilEnd, ...query }: Partial<LogQuery> & { run?: LogRun },
   { view, followers, readers }: Pick<Services, "view" | "followers" | "readers">,
 ): Promise<Response> {
   const folder = dirname(logFile);
@@ -58,6 +98,13 @@ export async function sendLines(
   const { namespace, name } = splitAppKey(key);
   if (options.previous && !await hasPreviousRun(folder)) {
     throw new Refusal(400, `the log of ${key} has no run before the current or last one`);
+  }
+  if (options.run && !await hasRun(folder, options.run)) {
+    const at = isoSeconds(options.run.startedAt.getTime());
+    throw new Refusal(
+      400,
+      `the log of ${key} has nothing left of the run that started at ${at}: newer lines took its place`,
+    );
   }
   const current = () => view.app(namespace, name);
   const whyOver = () =>
@@ -72,10 +119,10 @@ export async function sendLines(
 }
 
 function chooseLines(
-  { sinceSeconds, ...rest }: Partial<Omit<LogQuery, "untilEnd">>,
+  { sinceSeconds, ...rest }: Partial<Omit<LogQuery, "untilEnd">> & { run?: LogRun },
   now: number,
 ): ReadLogOptions {
-  if (sinceSeconds === undefined) return { ...rest, follow: rest.follow && !rest.previous };
+  if (sinceSeconds === undefined) return { ...rest, follow: rest.follow && !rest.previous && !rest.run };
   if (rest.sinceTime) {
     throw new Refusal(400, "query parameters sinceSeconds and sinceTime exclude each other: use one of them");
   }

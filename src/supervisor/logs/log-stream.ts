@@ -23,6 +23,8 @@ export interface LogStream {
   since(time: number): Promise<Pick<Sample, "position" | "isStart">>;
   /** Returns where the last run started to write, if that is after this position: the search goes no further. */
   lastRun(after: number): Promise<number | undefined>;
+  /** Returns where a run wrote, and those that ran beside it; undefined if nothing of it is left. */
+  runAt(run: LogRun): Promise<{ start: number; end: number } | undefined>;
   /** Returns where the run before the last one wrote; undefined if nothing of it is left. */
   previousRun(): Promise<{ start: number; end: number } | undefined>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -32,6 +34,15 @@ export interface LogBounds {
   /** The position of the oldest byte that remains. */
   start: number;
   end: number;
+}
+
+/** A run, as a status has it: in whole seconds. */
+export interface LogRun {
+  startedAt: Date;
+  /** Undefined for a run that lives. */
+  finishedAt?: Date;
+  /** How many others started before it in the same second. */
+  rank?: number;
 }
 
 /** Bytes of one part. */
@@ -155,6 +166,28 @@ export async function openLogStream(
         if (position <= after) return undefined;
         if (isStart) return position;
       }
+    },
+    async runAt({ startedAt, finishedAt, rank = 0 }) {
+      const all = await parts();
+      const second = startedAt.getTime();
+      const later: Sample[] = [];
+      let [before, oldest]: (Sample | undefined)[] = [];
+      for await (const sample of samples(...all.toReversed())) {
+        oldest = sample;
+        if (!sample.isStart) continue;
+        if (sample.time < second) before = sample;
+        if (before) break;
+        later.unshift(sample);
+      }
+      const same = later.filter(({ time }) => time < second + 1000);
+      // Its launcher takes the sample a moment before the script starts, which may be in the second before.
+      const own = same[rank] ?? same.at(-1) ?? before;
+      const isNext = ({ time }: Sample) => time >= (finishedAt?.getTime() ?? Infinity);
+      const end = later.slice(own ? later.indexOf(own) + 1 : 0).find(isNext)?.position ?? Infinity;
+      // Without a sample of its own, its first lines were removed, and perhaps all.
+      const start = own?.position ?? all[0]?.start;
+      const isGone = !own && (oldest?.time ?? Infinity) >= (finishedAt?.getTime() ?? Infinity) + 1000;
+      return !isGone && start !== undefined && start <= end ? { start, end } : undefined;
     },
     async previousRun() {
       const all = await parts();

@@ -7,7 +7,8 @@
  */
 export { LimitFiles, type LogLimits, parseBytes, parseCount } from "./log-limits.ts";
 export { listParts } from "./log-parts.ts";
-export { hasPreviousRun, readLog, type ReadLogOptions, readTail } from "./read-log.ts";
+export type { LogRun } from "./log-stream.ts";
+export { hasPreviousRun, hasRun, readLog, type ReadLogOptions, readTail } from "./read-log.ts";
 
 /** The most lines that a reader may ask for, counted from the end. */
 export const maxTailLines = 1_000_000;

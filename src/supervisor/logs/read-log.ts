@@ -11,7 +11,7 @@ import { dirname } from "node:path";
 import { inQueue, isRemoteFileSystem } from "../../lib/deadlines/deadlines.ts";
 import { createLineStamps } from "./line-stamps.ts";
 import { firstLine, lastLines, nextLine, readRange } from "./log-lines.ts";
-import { type LogBounds, type LogPiece, type LogStream, openLogStream } from "./log-stream.ts";
+import { type LogBounds, type LogPiece, type LogRun, type LogStream, openLogStream } from "./log-stream.ts";
 import { createWaiter, type WaiterOptions } from "./log-waiter.ts";
 
 export interface ReadLogOptions {
@@ -25,6 +25,8 @@ export interface ReadLogOptions {
   sinceTime?: Date;
   /** Read only the run before the current or last one, and never follow; nothing if there was none. */
   previous?: boolean;
+  /** Read only this run, and never follow; nothing if nothing of it is left. */
+  run?: LogRun;
   /** Put the time in front of each line. */
   timestamps?: boolean;
   /** End after this many bytes, even within a line. Times count. */
@@ -63,6 +65,12 @@ export async function hasPreviousRun(logFolder: string): Promise<boolean> {
   return await log?.previousRun() !== undefined;
 }
 
+/** Reports whether the log still has what a run wrote, if it wrote anything. */
+export async function hasRun(logFolder: string, run: LogRun): Promise<boolean> {
+  await using log = await openLogStream(logFolder);
+  return await log?.runAt(run) !== undefined;
+}
+
 /**
  * Returns the last lines as text, for a status; with `lastRun` only those of the last run. A last line longer than `maxBytes` is cut at
  * its start.
@@ -90,9 +98,9 @@ async function* readPieces(
   logFolder: string,
   options: ReadLogOptions,
 ): AsyncGenerator<LogPiece> {
-  const { previous = false, until, waiting } = options;
+  const { previous = false, run, until, waiting } = options;
   const { signal = new AbortController().signal } = options;
-  const follow = options.follow === true && !previous;
+  const follow = options.follow === true && !previous && !run;
   const canWatch = follow && !(await inQueue(dirname(logFolder), () => isRemoteFileSystem(logFolder)));
   using waiter = createWaiter(logFolder, { canWatch, ...waiting });
   const bounds = await log.bounds();
@@ -136,10 +144,10 @@ async function* readPieces(
 async function chooseRange(
   log: LogStream,
   bounds: LogBounds,
-  { tailLines, sinceTime, previous = false }: ReadLogOptions,
+  { tailLines, sinceTime, previous = false, run: chosen }: ReadLogOptions,
 ): Promise<{ position: number; end: number } | undefined> {
-  const run = previous ? await log.previousRun() : undefined;
-  if (previous && !run) return undefined;
+  const run = previous ? await log.previousRun() : chosen && await log.runAt(chosen);
+  if ((previous || chosen) && !run) return undefined;
   const end = Math.min(bounds.end, run?.end ?? Infinity);
   const start = Math.max(bounds.start, run?.start ?? -Infinity);
   const found = tailLines === undefined ? start : await lastLines(log, start, end, tailLines);

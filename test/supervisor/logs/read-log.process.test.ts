@@ -4,7 +4,7 @@ import { appendFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { listParts, readLog, readTail } from "../../../src/supervisor/logs/logs.ts";
+import { hasRun, listParts, type LogRun, readLog, readTail } from "../../../src/supervisor/logs/logs.ts";
 import { tempFolder } from "../../temp-folder.ts";
 import { createLog, firstPart } from "./log-files.ts";
 
@@ -66,6 +66,39 @@ test("readLog() with tailLines starts at a line, whichever file it is in", async
     const expected = tailLines === 0 ? "" : lines(Math.max(1, 3001 - tailLines), 3000);
     assert.equal(await readAll(readLog(folder, { tailLines })), expected, `${tailLines} lines`);
   }
+});
+
+test("readLog() of one run reads what it wrote, wherever that is, until its first line is removed with all others", async () => {
+  const log = await newLog();
+  const at = (seconds: number) => 1_800_000_000_000 + seconds * 1000;
+  const run = (from: number, to?: number) => ({
+    startedAt: new Date(at(from)),
+    ...(to === undefined ? {} : { finishedAt: new Date(at(to)) }),
+  });
+  await log.rotate();
+  await log.write("one\n", at(0) - 20, { isStart: true });
+  await log.write("without an end", at(3));
+  await log.write("", at(60), { isStart: true });
+  await log.write("", at(120) + 900, { isStart: true });
+  await log.write("two\n", at(125));
+  await log.rotate();
+  await log.write("three\n", at(126));
+  await log.write("lives\n", at(130), { isStart: true });
+  const read = (chosen: LogRun, options = {}) => readAll(readLog(log.folder, { run: chosen, ...options }));
+  assert.equal(await read(run(0, 4)), "one\nwithout an end");
+  assert.equal(await read(run(60, 61)), "");
+  assert.equal(await hasRun(log.folder, run(60, 61)), true);
+  assert.equal(await read(run(121, 129)), "two\nthree\n");
+  assert.equal(await read(run(121, 129), { tailLines: 1, follow: true }), "three\n");
+  assert.equal(await read(run(130)), "lives\n", "to the end");
+  assert.equal(await read(run(121, 131)), "two\nthree\nlives\n", "with the run beside it");
+  await log.write("first of this second\n", at(140) + 100, { isStart: true });
+  await log.write("second of it\n", at(140) + 900, { isStart: true });
+  assert.equal(await read({ ...run(140, 140), rank: 0 }), "first of this second\n");
+  assert.equal(await read({ ...run(140, 140), rank: 1 }), "second of it\n");
+  await log.trim(1);
+  assert.equal(await read(run(121, 129)), "three\n");
+  assert.deepEqual([await hasRun(log.folder, run(60, 61)), await read(run(0, 4))], [false, ""]);
 });
 
 test("readLog() counts unfinished and empty lines", async () => {
