@@ -115,6 +115,13 @@ async function readData(
     return (await client.request<KeyHolder>({ path })).data ?? {};
   } catch (cause) {
     if (hasStatus(cause, 404)) return undefined;
+    if (hasStatus(cause, 403)) {
+      throw new StartError(
+        "WaitingForSecrets",
+        `${where}: waiting until the controller identities lets this node read it`,
+        { cause },
+      );
+    }
     const Problem = wasUnanswered(cause) ? UnansweredError : StartError;
     throw new Problem("ValueUnavailable", `${where}: ${describeError(cause)}`, { cause });
   }

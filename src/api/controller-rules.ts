@@ -47,6 +47,8 @@ export const controllerRules = {
   identities: [
     { apiGroups: ["certificates.k8s.io"], resources: ["certificatesigningrequests"], verbs: read },
     { apiGroups: [""], resources: ["nodes"], verbs: read },
+    { apiGroups: [group], resources: [plural], verbs: read },
+    { apiGroups: ["rbac.authorization.k8s.io"], resources: ["roles", "rolebindings"], verbs: read },
   ],
 } satisfies Record<string, readonly Rule[]>;
 
@@ -67,6 +69,24 @@ export const approverRules: readonly Rule[] = [
     verbs: ["patch"],
   },
   { apiGroups: ["certificates.k8s.io"], resources: ["certificatesigningrequests"], verbs: ["delete"] },
+];
+
+/**
+ * What lets agents read the Secrets of their apps: with it one can give any right to anyone, unless an admission policy says which. So it
+ * is bound together with that policy only.
+ */
+export const granterRules: readonly Rule[] = [
+  {
+    apiGroups: ["rbac.authorization.k8s.io"],
+    resources: ["roles"],
+    // The last two: what it grants, it does not have itself.
+    verbs: ["create", "patch", "delete", "escalate", "bind"],
+  },
+  {
+    apiGroups: ["rbac.authorization.k8s.io"],
+    resources: ["rolebindings"],
+    verbs: ["create", "patch", "delete"],
+  },
 ];
 
 /** In the namespace of the agents: whose key has which name. */

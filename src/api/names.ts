@@ -74,6 +74,9 @@ export function ownerSet({ metadata }: { metadata: object }): { name: string; ui
   return ownerReferences.find((owner) => owner.kind === setKind);
 }
 
+/** On the Roles that let the agent of a node read the Secrets of its apps, and on their bindings: the node. */
+export const grantAnnotation = `${group}/node`;
+
 /** Annotations on NCAppSets. */
 export const setAnnotations = {
   /** The name of the revision that may go beyond its canary. */
@@ -134,6 +137,9 @@ export const setLabels = {
 
 /** The label that names an application, as Helm and kustomize set it. Apps of a namespace with the same one are spread. */
 export const nameLabel = "app.kubernetes.io/name";
+
+/** On the same Roles and bindings, which are found by it. */
+export const grantLabel = `${group}/grant`;
 
 /** Labels on Nodes. */
 export const labels = {
@@ -252,6 +258,9 @@ export function claimName(node: string): string {
 
 /** The data of such a ConfigMap. */
 export const claimKeys = ["key", "node"] as const;
+
+/** How the names of the Roles begin with which the agent of a node reads the Secrets of its apps; a digest of the node follows. */
+export const grantPrefix = "nckubelet-node-";
 
 /** Returns the audience of tokens for the agent of one node: nothing else accepts them. */
 export function nodeAudience(node: string): string {

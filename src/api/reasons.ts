@@ -54,6 +54,7 @@ export const reasons = [
   "UnknownUser",
   "UserLookupFailed",
   "ValueUnavailable",
+  "WaitingForSecrets",
   // How a run ended.
   "Completed",
   "Error",

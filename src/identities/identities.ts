@@ -1,8 +1,10 @@
 /**
- * The identities controller: approves the certificates of agents, and denies what they may not have.
+ * The identities controller: approves the certificates of agents, denies what they may not have, and lets agents read the Secrets of
+ * their apps.
  *
  * It follows the requests of agents and of nodes that want to become one, and acts while it leads: `decide.ts` decides, `answer.ts`
- * reads what the decision depends on, and writes. kube-controller-manager signs what is approved.
+ * reads what the decision depends on, and writes. kube-controller-manager signs what is approved. `grants.ts` decides which Secrets,
+ * `grant-objects.ts` has the Roles with their names, `known-grants.ts` follows apps and Roles, and `write-grants.ts` writes.
  *
  * Guarantees: a decision depends on what the API server has at that moment, not on a watch. The claim of a name is written before the
  * approval, and only one of two requests for it succeeds. A controller that is killed at any point leaves requests undecided, or a
@@ -22,6 +24,7 @@ import { systemClock } from "../report/clock.ts";
 import { createKeyedWriter } from "../report/keyed-writer.ts";
 import { createAnswers, namesOf } from "./answer.ts";
 import { isOfAgent } from "./decide.ts";
+import { createGrants } from "./write-grants.ts";
 import { type ClaimObject, nodeOfClaim, type RequestObject, slimRequest } from "./types.ts";
 
 export interface IdentitiesOptions {
@@ -71,6 +74,8 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
     }, ({ metadata }) => void known.delete(metadata?.name ?? "")),
   });
 
+  const writeGrants = createGrants({ client, log, followers });
+
   const claimOf = (node: string) => claims.get(`nckubelet-${node}`);
   /** When a key needs work, in the time of the clock; undefined for never. */
   const dueAt = (key: Key): number | undefined => {
@@ -86,9 +91,7 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
     return decided === Infinity ? undefined : clock.now() + Math.max(0, decided + keepMs - clock.wall());
   };
 
-  const lead = async ({ signal, isLeader }: Leadership) => {
-    while (!followers.ready && !signal.aborted) await sleep(50, signal);
-    if (signal.aborted) return;
+  const answerRequests = async ({ signal, isLeader }: Leadership) => {
     const answers = createAnswers({ client, log, known, requests, claims, signal });
     const queue = createKeyedWriter<Key>({
       what: "certificate requests",
@@ -116,6 +119,12 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
       onKey = () => {};
       queue.close();
     }
+  };
+
+  const lead = async (leadership: Leadership) => {
+    const { signal } = leadership;
+    while (!followers.ready && !signal.aborted) await sleep(50, signal);
+    if (!signal.aborted) await Promise.all([answerRequests(leadership), writeGrants(leadership)]);
   };
 
   const isPending = (request: RequestObject) => decidedAt(request) === undefined;

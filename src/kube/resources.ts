@@ -39,6 +39,8 @@ export const certificateRequests = define(
   "CertificateSigningRequest",
   false,
 );
+export const roles = define("rbac.authorization.k8s.io", "v1", "roles", "Role", true);
+export const roleBindings = define("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", true);
 export const crds = define(
   "apiextensions.k8s.io",
   "v1",

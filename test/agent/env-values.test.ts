@@ -49,6 +49,7 @@ test("a server that does not answer, or fails itself, leaves a value unanswered;
   for (const error of unanswered) assert.equal(await isUnanswered(error), true, error.message);
   for (const error of rejected) assert.equal(await isUnanswered(error), false, error.message);
   await assert.rejects(resolve(failure("NotFound", 404)), { reason: "MissingKey" });
+  await assert.rejects(resolve(failure("Forbidden", 403)), { reason: "WaitingForSecrets" });
   assert.equal(await resolve(failure("NotFound", 404), "password", true), undefined);
 });
 

@@ -514,7 +514,6 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
       verb,
       resource,
       group: groups[resource!] ?? "",
-      // The examples bind nckubelet-env-reader in "default".
       namespace: namespace ?? "elsewhere",
       ...(["status", "exec", "log", "eviction"].includes(rest ?? "")
         ? { subresource: rest }

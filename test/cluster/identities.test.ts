@@ -1,6 +1,6 @@
 /** From a bootstrap token to a Ready node, with a real signer: kube-controller-manager signs what the controller approves. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { readFile, stat, writeFile } from "node:fs/promises";
@@ -30,6 +30,7 @@ const token = `${tokenId}.${tokenSecret}`;
 let cluster: Cluster;
 let agent: AgentProcess;
 let controllerLog = "";
+let controller: ChildProcess;
 
 /** The right to approve certificates is bound only together with the admission policies. */
 function testIdentities(name: string, work: () => Promise<void>): void {
@@ -82,9 +83,10 @@ async function startController() {
     stdio: ["ignore", "ignore", "pipe"],
     env: { PATH: process.env.PATH },
   });
+  controller = child;
   child.stderr.setEncoding("utf8").on("data", (chunk) => controllerLog += chunk);
   resources.defer(async () => {
-    if (child.exitCode !== null) return;
+    if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGKILL");
     await once(child, "exit");
   });
@@ -201,6 +203,89 @@ testIdentities("kubectl logs and exec work while the API server checks the servi
     90_000,
   );
 });
+
+testIdentities(
+  "an app waits for its Secrets, its node may read these alone, and none when it has left",
+  async () => {
+    const shellFile = join(temp.path, "needing.sh");
+    await writeFile(shellFile, "#!/bin/sh\necho got $PASSWORD\nexec sleep 1000\n", { mode: 0o755 });
+    for (const name of ["needed", "second", "other"]) {
+      await cluster.kubectl(["create", "secret", "generic", name, `--from-literal=password=of-${name}`]);
+    }
+    const apps = "/apis/app.example.com/v1alpha1/namespaces/default/ncapps";
+    const run = (name: string, secret: string) => {
+      const valueFrom = { secretKeyRef: { name: secret, key: "password" } };
+      const env = [{ name: "PASSWORD", valueFrom }];
+      return cluster.apply(manifest(name, { shellFile, nodeName: "edge-7", env }));
+    };
+    type App = { status?: { phase?: string; reason?: string } };
+    const statusOf = async (name: string) => (await cluster.get<App>(`${apps}/${name}`)).status;
+    const isRunning = (name: string) =>
+      waitFor(`${name} runs`, async () => (await statusOf(name))?.phase === "Running", 90_000);
+    const own = { kubeconfig: join(temp.path, "edge-7", "kubeconfig") };
+    const get = async (secret: string, who: { token?: string; kubeconfig?: string } = own) => {
+      const { code, stderr } = await cluster.kubectl(["get", "secret", ...secret ? [secret] : []], {
+        ...who,
+        allowFail: true,
+      });
+      return code === 0 ? "read" : /Forbidden/.test(stderr) ? "forbidden" : stderr;
+    };
+
+    controller.kill("SIGSTOP");
+    await run("needing", "needed");
+    await waitFor(
+      "it waits",
+      async () => (await statusOf("needing"))?.reason === "WaitingForSecrets",
+      60_000,
+    );
+    assert.equal((await statusOf("needing"))?.phase, "Pending");
+    controller.kill("SIGCONT");
+    await isRunning("needing");
+    await waitFor("it has the value", async () => {
+      return (await cluster.kubectl(["logs", "needing"], { allowFail: true })).stdout === "got of-needed\n";
+    }, 60_000);
+    await run("also-needing", "second");
+    await isRunning("also-needing");
+    assert.deepEqual(
+      [await get("needed"), await get("second"), await get("other"), await get("")],
+      ["read", "read", "forbidden", "forbidden"],
+    );
+    const another = { token: cluster.tokenFor(agentUser("node-b")) };
+    assert.deepEqual([await get("needed", another), await get("second", another)], [
+      "forbidden",
+      "forbidden",
+    ]);
+    const { stdout: warnings } = await cluster.kubectl([
+      ...["get", "events", "--field-selector=type=Warning,involvedObject.name=needing", "-o", "name"],
+    ]);
+    assert.equal(warnings, "");
+
+    // A controller that starts again takes nothing while it learns what there is.
+    const path = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+    const { items: [role] } = await cluster.get<
+      { items: { metadata: { name: string; resourceVersion: string } }[] }
+    >(
+      `${path}?labelSelector=app.example.com/grant=true`,
+    );
+    controller.kill("SIGKILL");
+    await once(controller, "exit");
+    const from = controllerLog.length;
+    await startController();
+    await waitFor("it leads", () => controllerLog.slice(from).includes("leading"), 60_000);
+    await cluster.kubectl(["delete", "role", role!.metadata.name]);
+    await waitFor("the deleted Role is back", async () => await get("needed") === "read", 60_000);
+
+    await cluster.kubectl(["delete", "ncapp", "needing"]);
+    await waitFor("the Role is narrower", async () => await get("needed") === "forbidden", 60_000);
+    assert.equal(await get("second"), "read");
+    await cluster.kubectl(["delete", "ncapp", "also-needing"]);
+    await waitFor("the Role is gone", async () => await get("second") === "forbidden", 60_000);
+    await waitFor("and its binding", async () => {
+      const words = ["get", "roles,rolebindings", "-l", "app.example.com/grant=true", "-o", "name"];
+      return (await cluster.kubectl(words)).stdout === "";
+    });
+  },
+);
 
 const collection = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 let count = 0;

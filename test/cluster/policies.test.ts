@@ -10,6 +10,7 @@ import {
   quotaKeys,
   schedulerGroup,
 } from "../../src/api/names.ts";
+import { grantObjects } from "../../src/identities/grant-objects.ts";
 import { setSpecWith, setWith } from "../api/set-samples.ts";
 import { appWith } from "../api/samples.ts";
 import type { Cluster } from "../harness/cluster.ts";
@@ -371,6 +372,130 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
       );
       return why.test(body);
     });
+  });
+
+  test("the grants of Secrets are for agents, by name, and for nothing else", async (t) => {
+    if (needsPolicy(t)) return;
+    const rbac = (plural: string, namespace = "default") =>
+      `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/${plural}`;
+    const apiGroup = "rbac.authorization.k8s.io";
+    const wanted = { secrets: ["db"], configMaps: ["site"] };
+    const { role, binding, changes } = grantObjects("default", "node-a", wanted);
+    const { name } = role.metadata;
+    const [rule] = role.rules;
+    const roleWith = (change: object, metadata: object = {}) => ({
+      ...role,
+      metadata: { ...role.metadata, namespace: undefined, ...metadata },
+      rules: [{ ...rule, ...change }],
+    });
+    const bindingWith = (change: object, metadata: object = {}) => ({
+      ...binding,
+      metadata: { ...binding.metadata, namespace: undefined, ...metadata },
+      ...change,
+    });
+    // Neither an agent nor who schedules writes any.
+    for (const thief of [controller, edge, agentUser("node-a")]) {
+      await refused(/cannot create/, thief, "POST", rbac("roles"), role);
+      await refused(/cannot create/, thief, "POST", rbac("rolebindings"), binding);
+    }
+    const byName = /only get Secrets and ConfigMaps, by name/;
+    for (
+      const change of [
+        { verbs: ["get", "list"] },
+        { verbs: ["*"] },
+        { resourceNames: undefined },
+        { resourceNames: [] },
+        { resources: ["*"] },
+        { resources: ["secrets", "pods"] },
+        { resources: ["pods"] },
+        { resources: ["serviceaccounts/token"], verbs: ["create"] },
+        { apiGroups: ["*"] },
+        { apiGroups: ["", "apps"] },
+      ]
+    ) await refused(byName, approver, "POST", rbac("roles"), roleWith(change));
+    await refused(byName, approver, "POST", rbac("roles"), {
+      ...roleWith({}),
+      rules: [rule, { ...rule, verbs: ["list"] }],
+    });
+    const noGrant = /only Roles and RoleBindings nckubelet-node-DIGEST/;
+    const unmarked = /with the label app\.example\.com\/grant=true/;
+    for (const other of ["admin", "nckubelet-node-", `${name}0`, `x${name}`]) {
+      await refused(noGrant, approver, "POST", rbac("roles"), roleWith({}, { name: other }));
+      const named = bindingWith({ roleRef: { ...binding.roleRef, name: other } }, { name: other });
+      await refused(noGrant, approver, "POST", rbac("rolebindings"), named);
+    }
+    await refused(unmarked, approver, "POST", rbac("roles"), roleWith({}, { labels: {} }));
+    await refused(unmarked, approver, "POST", rbac("rolebindings"), bindingWith({}, { labels: { x: "y" } }));
+    for (const namespace of ["kube-system", "kube-public", "nckubelet", "nckubelet-agents"]) {
+      await refused(noGrant, approver, "POST", rbac("roles", namespace), roleWith({}));
+      await refused(noGrant, approver, "POST", rbac("rolebindings", namespace), bindingWith({}));
+    }
+    const clusterScope = "/apis/rbac.authorization.k8s.io/v1";
+    const clusterRole = { ...roleWith({}), kind: "ClusterRole" };
+    const otherRole = /only the Role with the name of the RoleBinding/;
+    const bindingTo = (kind: string, name: string) => bindingWith({ roleRef: { apiGroup, kind, name } });
+    // RBAC refuses it first, except for a role without rights.
+    const tooMuch = /attempting to grant RBAC permissions not currently held/;
+    await refused(tooMuch, approver, "POST", rbac("rolebindings"), bindingTo("ClusterRole", "cluster-admin"));
+    await allowed("admin", "POST", `${clusterScope}/clusterroles`, { ...clusterRole, rules: [] });
+    await refused(otherRole, approver, "POST", rbac("rolebindings"), bindingTo("ClusterRole", name));
+    await allowed("admin", "POST", rbac("roles"), roleWith({}, { name: "theirs" }));
+    await refused(otherRole, approver, "POST", rbac("rolebindings"), bindingTo("Role", "theirs"));
+    for (
+      const subject of [
+        { kind: "User", apiGroup, name: "alice" },
+        { kind: "User", apiGroup, name: approver },
+        { kind: "Group", apiGroup, name: agentGroup },
+        { kind: "Group", apiGroup, name: "nckubelet:x" },
+        { kind: "ServiceAccount", namespace: "default", name: "node-a" },
+      ]
+    ) {
+      const other = bindingWith({ subjects: [...binding.subjects, subject] });
+      await refused(
+        /only users nckubelet:NODE and service accounts/,
+        approver,
+        "POST",
+        rbac("rolebindings"),
+        other,
+      );
+    }
+    await refused(/cannot create/, approver, "POST", `${clusterScope}/clusterroles`, clusterRole);
+    await refused(/cannot create/, approver, "POST", `${clusterScope}/clusterrolebindings`, {
+      ...bindingWith({}),
+      kind: "ClusterRoleBinding",
+    });
+
+    await refused(noGrant, approver, "PATCH", `${rbac("roles")}/theirs`, { rules: role.rules });
+    await refused(noGrant, approver, "DELETE", `${rbac("roles")}/theirs`);
+    // What it needs, also after an administrator has changed it.
+    await allowed(approver, "POST", rbac("roles"), role);
+    await allowed(approver, "POST", rbac("rolebindings"), binding);
+    await refused(byName, approver, "PATCH", `${rbac("roles")}/${name}`, {
+      rules: [{ ...rule, verbs: ["list"] }],
+    });
+    await allowed("admin", "PATCH", `${rbac("roles")}/${name}`, {
+      metadata: { labels: null },
+      rules: [{ apiGroups: ["*"], resources: ["*"], verbs: ["*"] }],
+    });
+    await allowed(approver, "PATCH", `${rbac("roles")}/${name}`, changes.role);
+    await allowed(approver, "PATCH", `${rbac("rolebindings")}/${name}`, changes.binding);
+    const secret = "/api/v1/namespaces/default/secrets";
+    for (const secretName of ["db", "other"]) {
+      await allowed("admin", "POST", secret, {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { name: secretName },
+      });
+    }
+    await waitFor("RBAC lets the agent read it", async () => {
+      return (await send(agentUser("node-a"), "GET", `${secret}/db`)).status === 200;
+    });
+    await refused(/cannot get/, agentUser("node-a"), "GET", `${secret}/other`);
+    await refused(/cannot list/, agentUser("node-a"), "GET", secret);
+    await refused(/cannot get/, agentUser("node-b"), "GET", `${secret}/db`);
+    await refused(/cannot get/, approver, "GET", `${secret}/db`);
+    await allowed(approver, "DELETE", `${rbac("rolebindings")}/${name}`);
+    await allowed(approver, "DELETE", `${rbac("roles")}/${name}`);
   });
 
   test("the account that approves certificates schedules nothing and runs no sets", async (t) => {

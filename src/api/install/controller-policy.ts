@@ -13,12 +13,15 @@ import {
   agentGroup,
   agentLease,
   agentNamespace,
+  agentUser,
   annotations,
   bootstrapGroup,
   claimKeys,
   claimName,
   clientSigner,
   controllerAccount,
+  grantLabel,
+  grantPrefix,
   group,
   identitiesAccount,
   identitiesLease,
@@ -36,6 +39,7 @@ import {
   setPlural,
   setsLease,
   systemNamespace,
+  systemNamespacePrefix,
 } from "../names.ts";
 import { spec } from "../schema/schema.ts";
 import {
@@ -77,6 +81,18 @@ export function buildControllerPolicies(): object[] {
     ], podValidations),
     ...policy("nckubelet-controller-requests", decisions, [], requestValidations),
     ...policy("nckubelet-controller-claims", writesTo("", ["configmaps"]), [], claimValidations),
+    ...policy(
+      "nckubelet-controller-grants",
+      writesTo("rbac.authorization.k8s.io", ["roles", "clusterroles"]),
+      grantVariables,
+      roleValidations,
+    ),
+    ...policy(
+      "nckubelet-controller-grant-bindings",
+      writesTo("rbac.authorization.k8s.io", ["rolebindings", "clusterrolebindings"]),
+      grantVariables,
+      bindingValidations,
+    ),
     ...policy("nckubelet-controller-events", writesTo("", ["events"]), [], eventValidations),
   ];
 }
@@ -279,6 +295,58 @@ const claimValidations: Validation[] = [
     message: `a controller may write only ConfigMaps ${
       claimName("NODE")
     } in ${agentNamespace}, with no keys but ${claimKeys.join(" and ")}`,
+  },
+];
+
+const grantVariables = [
+  { name: "grant", expression: "request.operation == 'DELETE' ? oldObject : object" },
+  {
+    name: "isDelete",
+    expression: "request.operation == 'DELETE'",
+  },
+];
+
+/** Others may have changed all else in the object that is replaced or deleted, and then it must be restored. */
+const isGrant = (resource: string): Validation => ({
+  expression: `request.resource.resource == '${resource}' && ` +
+    `variables.grant.metadata.name.matches('^${grantPrefix}[0-9a-f]{32}$') && ` +
+    `!request.namespace.startsWith('${systemNamespacePrefix}') && ` +
+    `!(request.namespace in ['${systemNamespace}', '${agentNamespace}'])`,
+  message: `a controller may write only Roles and RoleBindings ${grantPrefix}DIGEST, ` +
+    `and none in ${systemNamespacePrefix}*, ${systemNamespace} and ${agentNamespace}`,
+});
+const isMarked: Validation = {
+  expression: "variables.isDelete || (has(object.metadata.labels) && " +
+    `'${grantLabel}' in object.metadata.labels && object.metadata.labels['${grantLabel}'] == 'true')`,
+  message: `a controller may write only Roles and RoleBindings with the label ${grantLabel}=true`,
+};
+
+const roleValidations: Validation[] = [
+  isGrant("roles"),
+  isMarked,
+  {
+    expression:
+      "variables.isDelete || object.rules.all(rule, rule.verbs == ['get'] && rule.apiGroups == [''] && " +
+      "rule.resources in [['secrets'], ['configmaps']] && has(rule.resourceNames) && size(rule.resourceNames) > 0)",
+    message: "a controller may let agents only get Secrets and ConfigMaps, by name",
+  },
+];
+
+const bindingValidations: Validation[] = [
+  isGrant("rolebindings"),
+  isMarked,
+  {
+    expression:
+      "variables.isDelete || (object.roleRef.kind == 'Role' && object.roleRef.name == object.metadata.name)",
+    message: "a controller may bind only the Role with the name of the RoleBinding",
+  },
+  {
+    expression: "variables.isDelete || object.subjects.all(subject, subject.kind == 'User' ? " +
+      `subject.name.startsWith('${agentUser("")}') : ` +
+      `subject.kind == 'ServiceAccount' && subject.namespace == '${agentNamespace}')`,
+    message: `a controller may bind only users ${
+      agentUser("NODE")
+    } and service accounts in ${agentNamespace}`,
   },
 ];
 

@@ -30,9 +30,8 @@ export const currentSince = 31;
 export function installFiles(): InstallFile[] {
   const roles = {
     about: "Permissions of agents and controllers.\n" +
-      "Apps that read env from Secrets or ConfigMaps need nckubelet-env-reader in their namespace:\n" +
-      "  kubectl -n NAMESPACE create rolebinding nckubelet-env-reader --clusterrole=nckubelet-env-reader \\\n" +
-      "    --group=nckubelet:agents --group=system:serviceaccounts:nckubelet-agents\n" +
+      "The controller identities lets agents read the Secrets and ConfigMaps of their apps, with the role nckubelet-granter, which\n" +
+      "admission-policy.yaml binds. Where there is no such policy, an administrator does that by hand (docs/security.md).\n" +
       "Agents show their local apps in the API server (mirrors) only in namespaces with nckubelet-mirror. Without the\n" +
       "admission policy, an agent with that role can run apps of such a namespace on every other node:\n" +
       "  kubectl -n NAMESPACE create rolebinding nckubelet-mirror --clusterrole=nckubelet-mirror \\\n" +

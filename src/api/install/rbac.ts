@@ -4,9 +4,9 @@
  * RBAC cannot express "only its own": an agent may change the status of every NCApp and every Node. The admission policy
  * (`admission-policy.ts`) adds that restriction on servers that support it. Writing NCApps, which mirrors need, would let
  * one node run code on another where there is no such policy. An administrator binds the role `nckubelet-mirror` in each
- * namespace with mirrors, and `nckubelet-env-reader` in each whose Secrets and ConfigMaps apps read. Writing Pods would even let it
- * take over the cluster: the role `nckubelet-pods` is bound together with the policy only (`bindWithPolicies`), and so is
- * `nckubelet-approver`. The controllers write the apps of all nodes; what else their roles leave open, `controller-policy.ts` closes.
+ * namespace with mirrors. Writing Pods would even let it
+ * take over the cluster: the role `nckubelet-pods` is bound together with the policy only (`bindWithPolicies`), and so are
+ * `nckubelet-approver` and `nckubelet-granter`, which gives each agent the Secrets of its own apps. The controllers write the apps of all nodes; what else their roles leave open, `controller-policy.ts` closes.
  *
  * Users get `nckubelet-view` with the role `view`, and `nckubelet-edit` with no role: who writes NCApps is root on every node unless
  * an NCAppPolicy says otherwise (`tenancy-policy.ts`). RBAC grants whole objects, so `view` shows the values of variables that are
@@ -16,6 +16,7 @@ import {
   approverRules,
   claimRules,
   controllerRules,
+  granterRules,
   lookedUpLeaseRules,
   nodeLeaseRules,
   type PathRule,
@@ -102,10 +103,6 @@ const leftPodRules: Rule[] = [
   { apiGroups: [""], resources: ["pods"], verbs: ["get", "delete"] },
 ];
 
-const envReaderRules: Rule[] = [
-  { apiGroups: [""], resources: ["secrets", "configmaps"], verbs: ["get"] },
-];
-
 // RBAC cannot restrict "create" by name. Schedulers with another name need a role for their own Lease: RBAC has no
 // patterns.
 const leaderRules = (...resourceNames: string[]): Rule[] => [
@@ -168,7 +165,6 @@ export function buildRBAC(): object[] {
     clusterRole("nckubelet-mirror", mirrorRules),
     clusterRole("nckubelet-pods", podRules),
     clusterRole("nckubelet-left-pods", leftPodRules),
-    clusterRole("nckubelet-env-reader", envReaderRules),
     clusterRole("nckubelet-scheduler", controllerRules.scheduler),
     clusterRoleBinding("nckubelet-scheduler", scheduler),
     // Bound to the scheduler's accounts: one process runs both controllers.
@@ -181,6 +177,7 @@ export function buildRBAC(): object[] {
     role("default", "nckubelet-identities", serverAddressRules),
     roleBinding("default", "nckubelet-identities", identities),
     clusterRole("nckubelet-approver", approverRules),
+    clusterRole("nckubelet-granter", granterRules),
     // For who scrapes their metrics.
     clusterRole("nckubelet-controller-reviews", reviewRules),
     clusterRoleBinding("nckubelet-controller-reviews", scheduler),
@@ -200,13 +197,14 @@ export function buildRBAC(): object[] {
 
 /**
  * Returns the bindings that are safe only with the admission policies: they let agents show their apps as Pods, controllers delete
- * those, and the Deployment of identities approve certificates.
+ * those, and the Deployment of identities approve certificates and let agents read Secrets.
  */
 export function bindWithPolicies(): object[] {
   return [
     clusterRoleBinding("nckubelet-pods", agents),
     clusterRoleBinding("nckubelet-left-pods", scheduler),
     clusterRoleBinding("nckubelet-approver", identities),
+    clusterRoleBinding("nckubelet-granter", identities),
   ];
 }
 

@@ -79,7 +79,9 @@ export function startFailed(
     ...afterFailedStart(record, run.hash, situation),
     lastHash: run.hash,
   };
-  return decision(withoutRun(next), [{ kind: "cleanUp", run }], [{ type: "Warning", ...problem }]);
+  // Its node may read them a moment after the app was bound.
+  const type = problem.reason === "WaitingForSecrets" ? "Normal" : "Warning";
+  return decision(withoutRun(next), [{ kind: "cleanUp", run }], [{ type, ...problem }]);
 }
 
 /** Begins to stop the run, and the other runs with it unless the reason is one of this run alone. */

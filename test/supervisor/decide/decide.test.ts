@@ -156,6 +156,15 @@ describe("an app that is starting", () => {
     assert.equal(step(record, { now: start + 1000 }).phase, "Starting");
   });
 
+  test("that waits for its Secrets is no warning, since its node may read them a moment later", () => {
+    const types = (["WaitingForSecrets", "MissingKey"] as const).map((reason) => {
+      const problem = { reason, message: "spec.env: X" };
+      const { record, events } = look(starting, { view: viewWith({ started: undefined }), problem });
+      return [record.phase, record.retryAt, events[0]?.type];
+    });
+    assert.deepEqual(types, [["Pending", start + 1000, "Normal"], ["Pending", start + 1000, "Warning"]]);
+  });
+
   test("that failed is tried at once when its spec changes", () => {
     const problem = { reason: "ScriptNotFound", message: "no such file" } as const;
     const record = step(starting, { view: viewWith({ started: undefined }), problem });
