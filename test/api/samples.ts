@@ -407,3 +407,19 @@ export const badSpecs: readonly BadSpec[] = [
 export function appWith(spec: unknown, metadata: object = { name: "sample" }): { [name: string]: unknown } {
   return { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata, spec };
 }
+
+/** Bad values, with the words in which the API server refuses them. */
+export const explainedSpecs: readonly [spec: object, words: RegExp][] = [
+  [{ cpuPCT: "200" }, /spec\.cpuPCT: .*must be a percentage greater than 0 and at most 100, such as/],
+  [{ memPCT: 101 }, /spec\.memPCT: .*must be a percentage greater than 0 and at most 100/],
+  [
+    { schedule: "61 * * * *" },
+    /spec\.schedule: .*the minute must be 0 to 59, \*, or a list, range or step of these/,
+  ],
+  [{ schedule: "0 0 * * mo" }, /the day of week must be 0 to 7, sun to sat, /],
+  [{ schedule: "hourly" }, /must have five fields \(minute, hour, .* or be one of @yearly/],
+  [
+    { timeZone: "Mars/Olympus" },
+    /spec\.timeZone: .*unknown time zone Mars\/Olympus .*must be a time zone such as Europe\/Berlin or UTC/,
+  ],
+];

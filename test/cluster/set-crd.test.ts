@@ -4,6 +4,7 @@ import { after, before, describe, test } from "node:test";
 import { setCrdName } from "../../src/api/names.ts";
 import { setSpec } from "../../src/api/schema/schema.ts";
 import { withDefaults } from "../../src/api/validate/validate.ts";
+import { explainedSpecs } from "../api/samples.ts";
 import { badSetSpecs, goodSetSpecs, setSpecWith, setWith } from "../api/set-samples.ts";
 import type { Cluster } from "../harness/cluster.ts";
 import { startControlPlane } from "../harness/control-plane.ts";
@@ -47,6 +48,19 @@ describe("the CRD of NCAppSets on a real API server", { skip: skipUnless("contro
       // Servers before 1.21 leave out the index of an item.
       const found = causes.map((cause) => cause.field.replaceAll(/\[.*?\]/g, ""));
       assert.ok(found.includes(field.replaceAll(/\[.*?\]/g, "")), `${JSON.stringify(spec)}: ${body}`);
+    }
+  });
+
+  test("the server says in words what is wrong with a cap, a schedule and a time zone of a template", async (t) => {
+    if (!cluster.has("selectable-fields")) return t.skip("this server has no CEL rules");
+    for (const [spec, words] of explainedSpecs) {
+      const { stderr } = await cluster.kubectl(["apply", "-f", "-"], {
+        input: JSON.stringify(setWith(setSpecWith({}, spec))),
+        allowFail: true,
+      });
+      assert.match(stderr, words);
+      assert.match(stderr, /spec\.template\.spec\./);
+      assert.doesNotMatch(stderr, /should match|\^\(/);
     }
   });
 
