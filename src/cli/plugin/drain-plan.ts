@@ -112,7 +112,7 @@ export function countBudgets({ sets, apps, budgets, node, moved, now }: BudgetVi
         return `${ofSet.unavailable} apps of the set ${set.name} are unavailable (maxUnavailable ${ofSet.most})`;
       }
       const spent = budgets.find((budget) => isCovered(budget, app) && left.get(budget) === 0);
-      return spent && `the PodDisruptionBudget ${spent.name} allows no disruption now`;
+      return spent && `the pod disruption budget ${spent.name} allows no disruption now`;
     },
     spend(app) {
       if (!costs(app)) return;

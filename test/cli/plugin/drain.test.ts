@@ -338,7 +338,7 @@ for (const kind of ["whose Pods stay with the node", "without Pods"]) {
     assert.equal(most, 1);
     assert.match(
       err,
-      /waiting to evict ncapp default\/b: the PodDisruptionBudget web allows no disruption now/,
+      /waiting to evict ncapp default\/b: the pod disruption budget web allows no disruption now/,
     );
     assert.ok(names.every((name) => nodeOf(name) !== "edge-1"));
   });
