@@ -1,5 +1,5 @@
 /**
- * Writes crd/, docs/reference.md, the rooms in docs/architecture.md and the dashboard's assets from the source: `npm run generate`.
+ * Writes crd/, docs/reference.md, docs/rights.md, the rooms in docs/architecture.md and the dashboard's assets from the source: `npm run generate`.
  * With `--check` it writes nothing, shows what would change, and fails if anything would.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
@@ -14,13 +14,15 @@ const folder = fileURLToPath(new URL("../crd", import.meta.url));
 if (import.meta.main) {
   const check = process.argv.includes("--check");
   // Loaded lazily: importers of this file do not need it, and the bundler does not load everywhere.
-  const [{ makeDashboard }, { makeReference }] = await Promise.all([
+  const [{ makeDashboard }, { makeReference }, { makeRights }] = await Promise.all([
     import("./dashboard.ts"),
     import("./reference.ts"),
+    import("./rights.ts"),
   ]);
   process.exitCode = Math.max(
     await generate({ check }),
     await makeReference({ check }),
+    await makeRights({ check }),
     makeRoomMap({ check }),
     await makeDashboard({ check }),
   );

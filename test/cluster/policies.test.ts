@@ -17,6 +17,7 @@ import type { Cluster } from "../harness/cluster.ts";
 import { defaultUsers, startControlPlane } from "../harness/control-plane.ts";
 import { allowPods, installCRD } from "../harness/install-crd.ts";
 import { skipUnless } from "../harness/parts.ts";
+import { listRights } from "../../tools/rights.ts";
 import { waitFor } from "../wait-for.ts";
 
 const controller = "nckubelet-scheduler";
@@ -122,6 +123,33 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     metadata: { name, ...metadata },
     revision: 1,
     data: {},
+  });
+
+  test("each identity has the rights in docs/rights.md, and no others", async () => {
+    const review = async (user: string, namespace: string) => {
+      const path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+      const spec = { namespace };
+      const body = { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", spec };
+      return flatten((await allowed(user, "POST", path, body)).status.resourceRules);
+    };
+    const identities = [[agentUser("node-a"), agentGroup], [controller, schedulerGroup], [
+      approver,
+      approver,
+    ]];
+    const rights = listRights({ policies: cluster.has("admission-policy") });
+    for (const [user = "", subject = ""] of identities) {
+      const isOf = ({ kind, namespace, name }: (typeof rights)[number]["subjects"][number]) =>
+        subject === (kind === "ServiceAccount" ? `system:serviceaccount:${namespace}:${name}` : name);
+      for (const place of ["default", "kube-node-lease", "kube-system", "nckubelet", "nckubelet-agents"]) {
+        const everyone = await review("stranger", place);
+        const expected = flatten(
+          rights.filter(({ subjects, namespace = place }) => subjects.some(isOf) && namespace === place)
+            .map(({ rule }) => rule),
+        );
+        const found = (await review(user, place)).filter((right) => !everyone.includes(right));
+        assert.deepEqual(found, expected.filter((right) => !everyone.includes(right)), `${user} in ${place}`);
+      }
+    }
   });
 
   test("a stolen controller cannot touch the revisions of StatefulSets", async (t) => {
@@ -654,3 +682,17 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     await refused(why, misnamed, "POST", "/api/v1/nodes", node);
   });
 });
+
+/** One line for each verb, resource and name. */
+function flatten(
+  rules: { apiGroups?: string[]; resources?: string[]; resourceNames?: string[]; verbs: string[] }[],
+): string[] {
+  const lines = rules.flatMap(({ apiGroups = [], resources = [], resourceNames = [""], verbs }) =>
+    verbs.flatMap((verb) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => resourceNames.map((name) => `${verb} ${group}/${resource} ${name}`))
+      )
+    )
+  );
+  return [...new Set(lines)].sort();
+}

@@ -14,7 +14,7 @@ import { buildTenancyPolicies } from "./tenancy-policy.ts";
 export { buildCRD, buildPolicyCRD, buildSetCRD } from "./crd.ts";
 export { type CRDGaps, findCRDGaps } from "./crd-gaps.ts";
 export { buildControllerObjects } from "./controller-objects.ts";
-export { buildRBAC } from "./rbac.ts";
+export { bindWithPolicies, buildRBAC, explainedRBAC } from "./rbac.ts";
 export { buildTenancyPolicies } from "./tenancy-policy.ts";
 
 /** One file of `crd/`. */

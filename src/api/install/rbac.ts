@@ -46,72 +46,117 @@ import {
 const read = ["get", "list", "watch"];
 
 const reviewRules: Rule[] = [
-  { apiGroups: ["authentication.k8s.io"], resources: ["tokenreviews"], verbs: ["create"] },
-  { apiGroups: ["authorization.k8s.io"], resources: ["subjectaccessreviews"], verbs: ["create"] },
+  {
+    apiGroups: ["authentication.k8s.io"],
+    resources: ["tokenreviews"],
+    verbs: ["create"],
+    why: "whose token a client of its endpoints has",
+  },
+  {
+    apiGroups: ["authorization.k8s.io"],
+    resources: ["subjectaccessreviews"],
+    verbs: ["create"],
+    why: "what this client may do there",
+  },
 ];
 
 /** Names of requests are not known beforehand, so "get" is for all of them; they hold no secret. */
 const requestRules: Rule[] = [
-  { apiGroups: ["certificates.k8s.io"], resources: ["certificatesigningrequests"], verbs: ["create", "get"] },
+  {
+    apiGroups: ["certificates.k8s.io"],
+    resources: ["certificatesigningrequests"],
+    verbs: ["create", "get"],
+    why: "requests its certificates",
+  },
 ];
 
 const agentRules: Rule[] = [
-  { apiGroups: [group], resources: [plural], verbs: read },
-  { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"] },
-  { apiGroups: [""], resources: ["nodes"], verbs: ["get", "create", "patch"] },
-  { apiGroups: [""], resources: ["nodes/status"], verbs: ["patch"] },
-  // Its uid identifies the cluster.
-  { apiGroups: [""], resources: ["namespaces"], resourceNames: ["kube-system"], verbs: ["get"] },
-  { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"] },
-  { apiGroups: ["scheduling.k8s.io"], resources: ["priorityclasses"], verbs: ["list"] },
-  // For `nckubelet doctor`, which compares it.
+  { apiGroups: [group], resources: [plural], verbs: read, why: "the apps of its node" },
+  { apiGroups: [group], resources: [`${plural}/status`], verbs: ["patch"], why: "the state of its apps" },
+  { apiGroups: [""], resources: ["nodes"], verbs: ["get", "create", "patch"], why: "registers its Node" },
+  { apiGroups: [""], resources: ["nodes/status"], verbs: ["patch"], why: "the state of its Node" },
+  {
+    apiGroups: [""],
+    resources: ["namespaces"],
+    resourceNames: ["kube-system"],
+    verbs: ["get"],
+    why: "its uid identifies the cluster",
+  },
+  { apiGroups: [""], resources: ["events"], verbs: ["create", "patch"], why: "what happens to its apps" },
+  {
+    apiGroups: ["scheduling.k8s.io"],
+    resources: ["priorityclasses"],
+    verbs: ["list"],
+    why: "which apps it evicts first",
+  },
   {
     apiGroups: ["apiextensions.k8s.io"],
     resources: ["customresourcedefinitions"],
     resourceNames: [crdName],
     verbs: ["get"],
+    why: "`nckubelet doctor` compares it",
   },
   ...reviewRules,
   ...requestRules,
 ];
 
 const agentLeaseRules: Rule[] = [
-  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update", "patch"] },
+  {
+    apiGroups: ["coordination.k8s.io"],
+    resources: ["leases"],
+    verbs: ["get", "create", "update", "patch"],
+    why: "says that it lives",
+  },
 ];
 
-// The authority of the API server's client certificate, for the kubelet API.
 const clientAuthorityRules: Rule[] = [
   {
     apiGroups: [""],
     resources: ["configmaps"],
     resourceNames: ["extension-apiserver-authentication"],
     verbs: ["get"],
+    why: "the authority of the API server's client certificate, for the kubelet API",
   },
 ];
 
 const mirrorRules: Rule[] = [
-  { apiGroups: [group], resources: [plural], verbs: ["create", "patch", "delete"] },
+  {
+    apiGroups: [group],
+    resources: [plural],
+    verbs: ["create", "patch", "delete"],
+    why: "shows local apps as mirrors",
+  },
 ];
 
 const podRules: Rule[] = [
-  { apiGroups: [""], resources: ["pods"], verbs: [...read, "create", "patch", "delete"] },
-  { apiGroups: [""], resources: ["pods/status"], verbs: ["patch"] },
+  {
+    apiGroups: [""],
+    resources: ["pods"],
+    verbs: [...read, "create", "patch", "delete"],
+    why: "shows apps as Pods",
+  },
+  { apiGroups: [""], resources: ["pods/status"], verbs: ["patch"], why: "the state of these Pods" },
 ];
 
-// Those that lost nodes have left.
 const leftPodRules: Rule[] = [
-  { apiGroups: [""], resources: ["pods"], verbs: ["get", "delete"] },
+  {
+    apiGroups: [""],
+    resources: ["pods"],
+    verbs: ["get", "delete"],
+    why: "removes the Pods that lost nodes have left",
+  },
 ];
 
 // RBAC cannot restrict "create" by name. Schedulers with another name need a role for their own Lease: RBAC has no
 // patterns.
 const leaderRules = (...resourceNames: string[]): Rule[] => [
-  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
+  { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"], why: "its election" },
   {
     apiGroups: ["coordination.k8s.io"],
     resources: ["leases"],
     resourceNames,
     verbs: ["get", "update", "patch"],
+    why: "its election",
   },
 ];
 
@@ -130,7 +175,12 @@ const identities = [account(identitiesAccountName)];
 
 // As for Pods, the status comes with the object.
 const viewRules: Rule[] = [
-  { apiGroups: [group], resources: [plural, setPlural, policyPlural], verbs: read },
+  {
+    apiGroups: [group],
+    resources: [plural, setPlural, policyPlural],
+    verbs: read,
+    why: "users look at apps; part of the role `view`",
+  },
 ];
 
 const editRules: Rule[] = [
@@ -138,14 +188,33 @@ const editRules: Rule[] = [
     apiGroups: [group],
     resources: [plural, setPlural],
     verbs: ["create", "update", "patch", "delete", "deletecollection"],
+    why: "users write apps",
   },
-  { apiGroups: [group], resources: [`${setPlural}/scale`], verbs: ["get", "update", "patch"] },
+  {
+    apiGroups: [group],
+    resources: [`${setPlural}/scale`],
+    verbs: ["get", "update", "patch"],
+    why: "`kubectl scale`",
+  },
 ];
 
-const metricsRules: PathRule[] = [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }];
+const metricsRules: PathRule[] = [{
+  nonResourceURLs: ["/metrics"],
+  verbs: ["get"],
+  why: "scrapes the controllers",
+}];
 
-/** Returns namespaces, service account, roles and bindings for every server. */
+/** Returns namespaces, service accounts, roles and bindings for every server. */
 export function buildRBAC(): object[] {
+  // YAML says less than its source: what a rule is for is in docs/rights.md.
+  return explainedRBAC().map((object) => {
+    const { rules } = object as { rules?: (Rule | PathRule)[] };
+    return rules ? { ...object, rules: rules.map(({ why: _, ...rule }) => rule) } : object;
+  });
+}
+
+/** The same, with the reason of each rule. */
+export function explainedRBAC(): object[] {
   return [
     { apiVersion: "v1", kind: "Namespace", metadata: { name: systemNamespace } },
     { apiVersion: "v1", kind: "Namespace", metadata: { name: agentNamespace } },
