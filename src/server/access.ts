@@ -22,10 +22,11 @@ export interface ConnectionEnv {
 /** Finds the user of a token; `unavailable` while the API server cannot be asked. Peers take turns. */
 export type AuthenticateToken = (token: string, peer?: string) => Promise<User | "unknown" | "unavailable">;
 
-/** What a user wants of this node: `create` of `nodes/proxy`. */
+/** What a user wants of this node: `create` of `nodes/proxy`; or of an app: `create` of `ncapps/exec`. */
 export interface NodeAccess {
   verb: string;
   subresource: string;
+  app?: { namespace: string; name: string };
 }
 
 export type AuthorizeUser = (

@@ -1,16 +1,15 @@
 /** What a handler gets of its request, and the checks that several share. */
 import type { Context } from "hono";
 import type { IncomingMessage } from "node:http";
-import { keyOf, podContainer } from "../../api/names.ts";
+import { podContainer } from "../../api/names.ts";
 import { readRunUser } from "../../supervisor/run/run.ts";
-import type { ConnectionEnv, User } from "../access.ts";
+import { type AuthorizeUser, type ConnectionEnv, unavailable, type User } from "../access.ts";
 import { Refusal } from "../refusal.ts";
 import { requireCapacity } from "../routes/routes.ts";
 import type { TakeOver } from "../listen/listen.ts";
 import type { Access } from "../rights.ts";
 import type { AppView } from "../view.ts";
 import type { KubeletServices } from "./services.ts";
-import type { Holder } from "./stream-memory.ts";
 
 export interface KubeletEnv {
   Bindings: ConnectionEnv & {
@@ -20,7 +19,11 @@ export interface KubeletEnv {
   };
   Variables: {
     /** Who sends the request, and whether that user may still do so. */
-    access: Access & { user: User };
+    access: Access & {
+      user: User;
+      /** The user shows a token of its own. Who shows a certificate may be the API server, on behalf of anyone. */
+      isKnown: boolean;
+    };
   };
 }
 
@@ -69,13 +72,18 @@ export function requireRun({ app, status, run }: AppView): NonNullable<AppView["
 
 /**
  * Resolves if clients may enter the app: it runs as another user than root, or its spec allows it. Who may use pods/exec in a
- * namespace is not thereby root on nodes. The sender is the API server, whose own rights say nothing about the user behind it,
- * so the app decides.
+ * namespace is not thereby root on nodes. The sender is usually the API server, whose own rights say nothing about the user behind it,
+ * so the app decides; a sender that is known may have the right `ncapps/exec`.
  */
-export async function requireEntry(app: AppView, { view }: Pick<KubeletServices, "view">): Promise<void> {
+export async function requireEntry(
+  context: KubeletContext,
+  app: AppView,
+  { view, authorize }: Pick<KubeletServices, "view" | "authorize">,
+): Promise<void> {
   if (app.app.spec.allowExec) return;
   const uid = await readRunUser(requireRun(app).folder);
   if (uid !== undefined && uid > 0) return;
+  if (await holdsEntry(context, app, authorize)) return;
   const { namespace = "default", name } = app.app.metadata;
   const why = uid === 0
     ? `runs as root: who enters it is root on node ${view.node}`
@@ -87,20 +95,43 @@ export async function requireEntry(app: AppView, { view }: Pick<KubeletServices,
   );
 }
 
+/** Whether the sender is known and may enter the app as whatever user it runs: `create` of `ncapps/exec`. */
+async function holdsEntry(
+  { env, get }: KubeletContext,
+  { app: { metadata: { namespace = "default", name } } }: AppView,
+  authorize: AuthorizeUser,
+): Promise<boolean> {
+  const { user, isKnown } = get("access");
+  if (!isKnown) return false;
+  const verdict = await authorize(
+    user,
+    { verb: "create", subresource: "exec", app: { namespace, name } },
+    env?.peer,
+  );
+  if (verdict === "unavailable") throw unavailable();
+  return verdict === "allowed";
+}
+
 /** Why clients of the app may not connect to a port of the node; undefined if they may. Its spec may have changed since they came. */
-export function whyNoPort(app: AppView | undefined, port: number): string | undefined {
+export async function whyNoPort(
+  context: KubeletContext,
+  app: AppView | undefined,
+  port: number,
+  { authorize }: Pick<KubeletServices, "authorize">,
+): Promise<string | undefined> {
   if (!app) return "the app is gone";
   const { allowExec, ports = [] } = app.app.spec;
   const isOwn = ports.some(({ port: own, protocol = "TCP" }) => own === port && protocol === "TCP");
-  if (allowExec || isOwn) return undefined;
+  if (allowExec || isOwn || await holdsEntry(context, app, authorize).catch(() => false)) return undefined;
   const { namespace = "default", name } = app.app.metadata;
   return `port ${port} is not a TCP port in spec.ports of ncapp ${namespace}/${name}; ` +
     "add it, or set spec.allowExec to true to reach every port of the node";
 }
 
-/** Who holds the memory of a request for an app. */
-export function holderOf(context: KubeletContext, { app }: AppView): Holder {
-  return { app: keyOf(app), sender: context.get("access").user.username };
+/** Who holds the memory and the time of a request for an app: the user, or the namespace if that is not known. */
+export function holderOf(context: KubeletContext, { app }: AppView): string {
+  const { user, isKnown } = context.get("access");
+  return isKnown ? `user ${user.username}` : `namespace ${app.metadata.namespace ?? "default"}`;
 }
 
 /**
@@ -109,13 +140,13 @@ export function holderOf(context: KubeletContext, { app }: AppView): Holder {
  */
 export function reserve(
   { sessions, memory }: KubeletServices["limits"],
-  holder: Holder,
+  holder: string,
   bytes: number,
 ): () => void {
   requireCapacity(sessions);
   const release = memory(holder, bytes);
   if (!release) {
-    const message = `streams to ${holder.app}, of its clients or of this node, use all memory that they may`;
+    const message = `streams of ${holder} use all memory that they may`;
     throw new Refusal(429, `${message}; try again later`, { headers: { "retry-after": "5" } });
   }
   sessions.now++;

@@ -58,20 +58,26 @@ export function readCommandQuery(url: URL): CommandQuery {
 export async function exec(context: KubeletContext, services: KubeletServices): Promise<Response> {
   const found = requireContainer(context, services);
   const run = requireRun(found);
-  await requireEntry(found, services);
+  await requireEntry(context, found, services);
   const { command, tty, streams: types } = readCommandQuery(new URL(context.req.url));
   if (command.length === 0) throw new Refusal(400, "query parameter command: Required value");
-  return acceptStreams(context, remoteCommandProtocols, services, useOf(found, types), async (socket) => {
-    const remote = await openRemoteStreams(socket, types, services);
-    if (!remote) return;
-    const input = types.includes("stdin");
-    const options = { launcher: services.launcher, pid: found.status.pid, terminal: tty, input };
-    const session = await startExecSession(run.folder, command, options).catch((error: Error) => error);
-    if (session instanceof Error) return await sendResult(remote, failureStatus(session.message));
-    const gone = new AbortController();
-    void remote.session.closed.then(() => gone.abort());
-    await connect(remote, session, endOfStream(context, services, found, gone.signal));
-  });
+  return acceptStreams(
+    context,
+    remoteCommandProtocols,
+    services,
+    useOf(found, types),
+    async (socket, holder) => {
+      const remote = await openRemoteStreams(socket, types, services, holder);
+      if (!remote) return;
+      const input = types.includes("stdin");
+      const options = { launcher: services.launcher, pid: found.status.pid, terminal: tty, input };
+      const session = await startExecSession(run.folder, command, options).catch((error: Error) => error);
+      if (session instanceof Error) return await sendResult(remote, failureStatus(session.message));
+      const gone = new AbortController();
+      void remote.session.closed.then(() => gone.abort());
+      await connect(remote, session, endOfStream(context, services, found, gone.signal));
+    },
+  );
 }
 
 /** What the streams of a command reserve. */
@@ -129,29 +135,35 @@ function passOn(output: Readable | undefined, target: Writable | undefined) {
 export async function attach(context: KubeletContext, services: KubeletServices): Promise<Response> {
   const found = requireContainer(context, services);
   const run = requireRun(found);
-  await requireEntry(found, services);
+  await requireEntry(context, found, services);
   const { streams: types } = readCommandQuery(new URL(context.req.url));
-  return acceptStreams(context, remoteCommandProtocols, services, useOf(found, types), async (socket) => {
-    const remote = await openRemoteStreams(socket, types, services);
-    if (!remote) return;
-    const { session, streams: { stdin, stdout, resize } } = remote;
-    stdin?.resume();
-    resize?.resume();
-    const gone = new AbortController();
-    const { signal } = gone;
-    void session.closed.then(() => gone.abort());
-    const until = endOfStream(context, services, { ...found, run }, signal);
-    if (stdout) {
-      const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal, until });
-      const lines = ReadableStream.from(log, { objectMode: false });
-      lines.pipe(stdout, { end: false });
-      stdout.once("close", () => gone.abort());
-      await new Promise((resolve) => lines.once("close", resolve).once("error", resolve));
-    } else await aborted(AbortSignal.any([signal, until]));
-    gone.abort();
-    const isRefused = until.reason instanceof Refusal;
-    await sendResult(remote, isRefused ? failureStatus(until.reason.message) : exitStatus(0));
-  });
+  return acceptStreams(
+    context,
+    remoteCommandProtocols,
+    services,
+    useOf(found, types),
+    async (socket, holder) => {
+      const remote = await openRemoteStreams(socket, types, services, holder);
+      if (!remote) return;
+      const { session, streams: { stdin, stdout, resize } } = remote;
+      stdin?.resume();
+      resize?.resume();
+      const gone = new AbortController();
+      const { signal } = gone;
+      void session.closed.then(() => gone.abort());
+      const until = endOfStream(context, services, { ...found, run }, signal);
+      if (stdout) {
+        const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal, until });
+        const lines = ReadableStream.from(log, { objectMode: false });
+        lines.pipe(stdout, { end: false });
+        stdout.once("close", () => gone.abort());
+        await new Promise((resolve) => lines.once("close", resolve).once("error", resolve));
+      } else await aborted(AbortSignal.any([signal, until]));
+      gone.abort();
+      const isRefused = until.reason instanceof Refusal;
+      await sendResult(remote, isRefused ? failureStatus(until.reason.message) : exitStatus(0));
+    },
+  );
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -14,7 +14,7 @@ import type { Hono } from "hono";
 import { createFront } from "../front.ts";
 import { Refusal } from "../refusal.ts";
 import { askAndTrust } from "../rights.ts";
-import { requireAccess, type Sender } from "./access.ts";
+import { certificateUser, requireAccess, type Sender } from "./access.ts";
 import type { KubeletContext, KubeletEnv } from "./context.ts";
 import { type KubeletRoute, kubeletRoutes } from "./routes.ts";
 import type { KubeletServices } from "./services.ts";
@@ -34,7 +34,8 @@ export function createKubeletApp(services: KubeletServices): Hono<KubeletEnv> {
       const sender = { socket, authorization: req.header("authorization"), peer: env?.peer };
       const ask = () => requireAccess(sender, req.method, route?.subresources ?? ["proxy"], services);
       const user = await askAndTrust(env, ask);
-      context.set("access", { user, ask, recheckMs: services.recheckMs });
+      const isKnown = certificateUser(socket) === undefined;
+      context.set("access", { user, isKnown, ask, recheckMs: services.recheckMs });
       // Node does no more than send what is written: a longer answer would come to a halt.
       if (env?.takeOver && route && !route.streams) {
         throw new Refusal(400, `only a request for streams may have the header Upgrade, not ${req.path}`);

@@ -21,7 +21,7 @@ export function endOfStream(
   };
   const mayEnter = async () => {
     const now = findApp(context, services);
-    if (now?.run) await requireEntry(now, services);
+    if (now?.run) await requireEntry(context, now, services);
   };
   return AbortSignal.any([
     abortWhen(services.view, keyOf(found.app), whyOver, signal),

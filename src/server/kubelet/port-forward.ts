@@ -37,9 +37,9 @@ interface Pair {
 
 export interface PortForwardOptions {
   limits?: Partial<Limits>;
-  pace?: Pace;
+  paces?: readonly Pace[];
   /** Why the client may not connect to a port; undefined if it may. */
-  whyNot?: (port: number) => string | undefined;
+  whyNot?: (port: number) => Promise<string | undefined>;
   /** Reserves memory for a stream; undefined if there is none. */
   reserve?(): (() => void) | undefined;
   /** Aborts when everything has to end, with the reason. `signal` aborts when the connection is over. */
@@ -50,8 +50,8 @@ export interface PortForwardOptions {
 
 export async function portForward(context: KubeletContext, services: KubeletServices): Promise<Response> {
   const app = requireApp(context, services);
-  await requireEntry(app, services);
-  const { streamLimits, limits: { pace, memory } } = services;
+  await requireEntry(context, app, services);
+  const { streamLimits, limits: { paces, memory } } = services;
   const { namespace, name } = splitAppKey(keyOf(app.app));
   return acceptStreams(
     context,
@@ -61,8 +61,8 @@ export async function portForward(context: KubeletContext, services: KubeletServ
     (socket, holder) =>
       servePortForward(socket, {
         limits: streamLimits,
-        pace,
-        whyNot: (port) => whyNoPort(services.view.app(namespace, name), port),
+        paces: paces(holder),
+        whyNot: (port) => whyNoPort(context, services.view.app(namespace, name), port, services),
         reserve: () => memory(holder, reserved.forwardStream),
         endOf: (signal) => endOfStream(context, services, app, signal),
       }),
@@ -71,7 +71,7 @@ export async function portForward(context: KubeletContext, services: KubeletServ
 
 export async function servePortForward(
   socket: Duplex,
-  { limits, pace, whyNot = () => undefined, reserve = () => () => {}, endOf, closeMs = connectMs }:
+  { limits, paces, whyNot = async () => undefined, reserve = () => () => {}, endOf, closeMs = connectMs }:
     PortForwardOptions = {},
 ): Promise<void> {
   const pairs = new Map<string, Pair>();
@@ -88,10 +88,13 @@ export async function servePortForward(
     if (!data || !error) return;
     clearTimeout(pair.timer);
     pairs.delete(key);
-    const why = whyNot(port);
-    if (why !== undefined) return refuse(why, data, error);
     errors.add(error);
     error.once("close", () => errors.delete(error));
+    void start(port, data, error);
+  };
+  const start = async (port: number, data: SpdyStream, error: SpdyStream) => {
+    const why = await whyNot(port);
+    if (why !== undefined || data.destroyed) return refuse(why ?? "", data, error);
     forward(port, data, error, closeMs);
   };
   const drop = (key: string) => {
@@ -103,7 +106,7 @@ export async function servePortForward(
   };
   const session = new SpdySession(socket, {
     limits,
-    pace,
+    paces,
     accept(headers) {
       const found = parsePortHeaders(headers);
       const release = found && reserve();

@@ -33,14 +33,15 @@ const maxSize = 65_535;
 export async function openRemoteStreams(
   socket: Duplex,
   types: readonly StreamType[],
-  { streamLimits, limits: { pace } }: Pick<KubeletServices, "streamLimits" | "limits">,
+  { streamLimits, limits: { paces } }: Pick<KubeletServices, "streamLimits" | "limits">,
+  holder: string,
 ): Promise<RemoteStreams | undefined> {
   const streams: Partial<Record<StreamType, SpdyStream>> = {};
   const typeOf = (name: string | undefined) => types.find((type) => type === name && !streams[type]);
   const opened = Promise.withResolvers<void>();
   const session = new SpdySession(socket, {
     limits: { streams: types.length, ...streamLimits },
-    pace,
+    paces: paces(holder),
     accept(headers) {
       const type = typeOf(headers.get("streamtype"));
       return type && ((stream) => {

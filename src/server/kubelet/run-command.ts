@@ -19,7 +19,7 @@ const captureBytes = 1 << 20;
 export async function runCommand(context: KubeletContext, services: KubeletServices): Promise<Response> {
   const found = requireContainer(context, services);
   const run = requireRun(found);
-  await requireEntry(found, services);
+  await requireEntry(context, found, services);
   const command = (context.req.query("cmd") ?? "").split(" ").filter(Boolean);
   if (command.length === 0) throw new Refusal(400, "query parameter cmd: Required value");
   if (command.some((word) => word.includes("\0"))) {

@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/log.ts";
 import type { Entrance } from "../../supervisor/launcher/launcher.ts";
 import type { AuthenticateToken, AuthorizeUser } from "../access.ts";
 import type { ClientLimit } from "../services.ts";
-import { type Limits, listenerPace, Pace } from "../spdy/spdy.ts";
+import { createPaces, type Limits, type Pace } from "../spdy/spdy.ts";
 import type { AgentView } from "../view.ts";
 import { createStreamMemory, type StreamMemory } from "./stream-memory.ts";
 
@@ -29,8 +29,8 @@ export interface ClientLimits {
   readers: ClientLimit;
   sessions: ClientLimit;
   memory: StreamMemory;
-  /** How fast the frames of all streams are handled. */
-  pace: Pace;
+  /** How fast the frames of a holder, and of all, are handled. */
+  paces: (holder: string) => readonly Pace[];
 }
 
 /** The Pods that stand for apps. */
@@ -48,5 +48,5 @@ export const defaultClientLimits = (): ClientLimits => ({
   readers: { now: 0, most: 32, use: "read a log" },
   sessions: { now: 0, most: 256, use: "use exec, attach or port-forward" },
   memory: createStreamMemory(),
-  pace: new Pace(listenerPace),
+  paces: createPaces(),
 });

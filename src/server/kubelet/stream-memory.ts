@@ -1,7 +1,8 @@
 /**
  * The memory that exec, attach and port-forward may use. Each reserves what it could need at worst before it begins, so that whatever
- * clients and apps do, all of them together stay below the listener's limit. The peer is nearly always the API server, so the person
- * behind a stream is not known: one app, and one sender, get only a part of it.
+ * clients and apps do, all of them together stay below the listener's limit. Who holds it is the user, if known, else the namespace of
+ * the app: the peer is nearly always the API server. A holder gets at most half of what the others leave, so that however many take
+ * all that they may, some is left for the next.
  *
  * The arithmetic, in KiB. Buffers of Node are as large as it reads at once (64, with TLS in pieces of 16) beyond their limit:
  *
@@ -12,8 +13,8 @@
  * - An output of a command or a log has 192: a pipe's 128 in Node, and 64 in its stream. An input has 96.
  * - `/run` has 2048 for its output of at most 1 MiB.
  *
- * So 32 MiB are 45 commands with input and two outputs, or two port-forwards with 128 connections each and some more: at their worst
- * all the time, since what is reserved is rarely used. Followed logs are not counted here: there are at most 160 clients with one chunk
+ * So the 16 MiB of a namespace that is alone are 22 commands with input and two outputs, or a port-forward with 128 connections and some
+ * more: at their worst all the time, since what is reserved is rarely used. Followed logs are not counted here: there are at most 160 clients with one chunk
  * each. Caveat: Deno 2.9 goes on reading a TLS connection that is paused.
  */
 const kib = 1024;
@@ -28,35 +29,25 @@ export const reserved = {
   run: 2 * mib,
 };
 
-/** Who uses memory. */
-export interface Holder {
-  app: string;
-  sender: string;
-}
+/** Reserves bytes; undefined if the holder may not have as many now. The returned function gives them back. */
+export type StreamMemory = (holder: string, bytes: number) => (() => void) | undefined;
 
-/** Reserves bytes; undefined if there are not as many left. The returned function gives them back. */
-export type StreamMemory = (holder: Holder, bytes: number) => (() => void) | undefined;
-
-export function createStreamMemory(
-  most = { listener: 32 * mib, sender: 24 * mib, app: 16 * mib },
-): StreamMemory {
+export function createStreamMemory(most = 32 * mib): StreamMemory {
   const used = new Map<string, number>();
-  const add = (name: string, bytes: number) => {
-    const now = (used.get(name) ?? 0) + bytes;
-    if (now > 0) used.set(name, now);
-    else used.delete(name);
+  let total = 0;
+  const add = (holder: string, bytes: number) => {
+    const now = (used.get(holder) ?? 0) + bytes;
+    total += bytes;
+    if (now > 0) used.set(holder, now);
+    else used.delete(holder);
   };
-  return ({ app, sender }, bytes) => {
-    const counts: [name: string, most: number][] = [
-      ["listener", most.listener],
-      [`sender ${sender}`, most.sender],
-      [`app ${app}`, most.app],
-    ];
-    if (counts.some(([name, limit]) => (used.get(name) ?? 0) + bytes > limit)) return undefined;
-    for (const [name] of counts) add(name, bytes);
+  return (holder, bytes) => {
+    const own = used.get(holder) ?? 0;
+    if (2 * (own + bytes) > most - (total - own)) return undefined;
+    add(holder, bytes);
     let isHeld = true;
     return () => {
-      if (isHeld) { for (const [name] of counts) add(name, -bytes); }
+      if (isHeld) add(holder, -bytes);
       isHeld = false;
     };
   };

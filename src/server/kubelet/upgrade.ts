@@ -7,7 +7,7 @@ import { Refusal } from "../refusal.ts";
 import type { AppView } from "../view.ts";
 import { holderOf, type KubeletContext, reserve } from "./context.ts";
 import type { KubeletServices } from "./services.ts";
-import { type Holder, reserved } from "./stream-memory.ts";
+import { reserved } from "./stream-memory.ts";
 
 const spdy = "SPDY/3.1";
 const protocolHeader = "X-Stream-Protocol-Version";
@@ -26,7 +26,7 @@ export function acceptStreams(
   protocols: readonly string[],
   { limits, streams, log }: KubeletServices,
   use: StreamUse,
-  serve: (socket: Duplex, holder: Holder) => Promise<void>,
+  serve: (socket: Duplex, holder: string) => Promise<void>,
 ): Response {
   const { env, req } = context;
   if (!env?.takeOver || req.header("upgrade")?.toUpperCase() !== spdy) {

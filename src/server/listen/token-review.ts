@@ -3,7 +3,7 @@
  * does, or with a path of the controllers, as kube-scheduler does. A token for the API server counts, and one for the audience of this
  * listener, which is of no use anywhere else. review-cache.ts keeps the answers.
  */
-import { controllerAudience, nodeAudience } from "../../api/names.ts";
+import { controllerAudience, group, nodeAudience, plural, version } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import type { Logger } from "../../lib/log.ts";
 import type { AuthenticateToken, AuthorizeUser, User, Verdict } from "../access.ts";
@@ -50,10 +50,12 @@ export function createAuthentication({ node, ...options }: ReviewOptions): Authe
 
 export function createAuthorization({ node, ...options }: ReviewOptions): AuthorizeUser {
   const authorize = createUserCheck(options);
-  return (user, { verb, subresource }, peer) =>
-    authorize(user, {
-      resourceAttributes: { verb, version: "v1", resource: "nodes", subresource, name: node },
-    }, peer);
+  return (user, { verb, subresource, app }, peer) => {
+    const resourceAttributes = app
+      ? { verb, group, version, resource: plural, subresource, ...app }
+      : { verb, version: "v1", resource: "nodes", subresource, name: node };
+    return authorize(user, { resourceAttributes }, peer);
+  };
 }
 
 function createTokenCheck({ client, ...options }: Asking, audience: string): AuthenticateToken {
@@ -71,7 +73,7 @@ function createTokenCheck({ client, ...options }: Asking, audience: string): Aut
 
 /** What a SubjectAccessReview asks about. */
 type Attributes =
-  | { resourceAttributes: Record<"verb" | "version" | "resource" | "subresource" | "name", string> }
+  | { resourceAttributes: Record<string, string> }
   | { nonResourceAttributes: Record<"verb" | "path", string> };
 
 function createUserCheck(

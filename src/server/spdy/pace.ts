@@ -38,13 +38,42 @@ export class Pace {
 
 /** A connection that opens 1000 pairs of streams at once is not slowed down; one that goes on like that gets a twentieth of a core. */
 export const sessionPace: Readonly<PaceOptions> = { perSecond: 50_000, burst: 320_000 };
+/** All connections of one holder: a user, or a namespace. */
+export const holderPace: Readonly<PaceOptions> = { perSecond: 75_000, burst: 480_000 };
 /** All connections of a listener together. */
 export const listenerPace: Readonly<PaceOptions> = { perSecond: 150_000, burst: 960_000 };
+/** Beyond this, the holder that came first is forgotten, and has a full budget again. */
+const maxHolders = 1000;
 
-const [headersCost, usualCost, smallBytes] = [150, 5, 512];
+/** Returns a function that returns the budgets of a holder's connections: its own, which all of them share, and the listener's. */
+export function createPaces(
+  { holder, listener, now }: { holder: PaceOptions; listener: PaceOptions; now?: () => number } = {
+    holder: holderPace,
+    listener: listenerPace,
+  },
+): (name: string) => readonly Pace[] {
+  const shared = new Pace({ ...listener, now });
+  const holders = new Map<string, Pace>();
+  return (name) => {
+    const own = holders.get(name) ?? new Pace({ ...holder, now });
+    holders.set(name, own);
+    const oldest = holders.keys().next().value;
+    if (holders.size > maxHolders && oldest !== undefined) holders.delete(oldest);
+    return [own, shared];
+  };
+}
 
-/** What a frame costs beyond moving its bytes. */
+const [headersCost, usualCost] = [150, 5];
+
 export function costOf(frame: Frame): number {
   if ("block" in frame) return headersCost;
-  return frame.type === "data" && frame.bytes.length >= smallBytes ? 0 : usualCost;
+  return frame.type === "data" ? costOfData(frame.bytes.length) : usualCost;
+}
+
+/**
+ * A quarter of what TLS, a copy and a write take: bulk is what streams are for. So a connection moves about 300 MB as fast as it can,
+ * then 50 MB a second; a holder 75.
+ */
+export function costOfData(bytes: number): number {
+  return usualCost + bytes / 1024;
 }

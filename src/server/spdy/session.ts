@@ -11,7 +11,7 @@ import {
   resetStatus,
 } from "./frames.ts";
 import { HeaderReader, type Headers, HeaderWriter } from "./header-block.ts";
-import { costOf, Pace, sessionPace } from "./pace.ts";
+import { costOf, costOfData, Pace, sessionPace } from "./pace.ts";
 import { SpdyError } from "./spdy-error.ts";
 import { SpdyStream } from "./stream.ts";
 
@@ -47,8 +47,8 @@ export interface SessionOptions {
   /** Returns what to do with a new stream, by its headers; undefined refuses it. */
   accept(headers: Headers): ((stream: SpdyStream) => void) | undefined;
   limits?: Partial<Limits>;
-  /** What all connections of the listener share. */
-  pace?: Pace;
+  /** What the connection shares with others: those of its holder, and all of the listener. */
+  paces?: readonly Pace[];
 }
 
 /** What the protocol allows a peer that says nothing else. */
@@ -66,7 +66,7 @@ export class SpdySession {
   readonly #limits: Limits;
   readonly #frames: FrameReader;
   readonly #headers: HeaderReader;
-  readonly #pace = new Pace(sessionPace);
+  readonly #paces: readonly Pace[];
   readonly #replies = new HeaderWriter();
   readonly #streams = new Map<number, SpdyStream>();
   readonly #blocked = new Set<SpdyStream>();
@@ -85,12 +85,15 @@ export class SpdySession {
   #initialWindow = initialWindow;
   #sent = 0;
   #allowed = initialWindow;
+  /** The budget for data is used up. */
+  #isWaiting = false;
   #isOver = false;
   #settle: (why: Error | undefined) => void = () => {};
 
   constructor(socket: Duplex, options: SessionOptions) {
     this.#socket = socket;
     this.#options = options;
+    this.#paces = [new Pace(sessionPace), ...options.paces ?? []];
     this.#limits = { ...defaultLimits, ...options.limits };
     this.#frames = new FrameReader(this.#limits.headerBytes + 64);
     this.#headers = new HeaderReader(this.#limits.headerBytes);
@@ -128,8 +131,7 @@ export class SpdySession {
   async #read(chunk: Uint8Array): Promise<void> {
     try {
       for (const frame of this.#frames.read(chunk)) {
-        const cost = costOf(frame);
-        const waitMs = Math.max(this.#pace.spend(cost), this.#options.pace?.spend(cost) ?? 0);
+        const waitMs = this.#spend(costOf(frame));
         if (waitMs > 0) await sleep(waitMs, this.#gone.signal);
         const turn = nextSlice();
         if (turn) await turn;
@@ -144,6 +146,11 @@ export class SpdySession {
       if (error instanceof SpdyError) this.#fail(error);
       else this.#over(error as Error);
     }
+  }
+
+  /** Takes the cost from all budgets, and returns how many milliseconds to wait. */
+  #spend(cost: number): number {
+    return Math.max(...this.#paces.map((pace) => pace.spend(cost)));
   }
 
   #handle(frame: Frame): Promise<void> | undefined | void {
@@ -280,7 +287,7 @@ export class SpdySession {
         ? Math.min(stream.allowed - stream.sent, this.#allowed - this.#sent)
         : Infinity;
       const length = Math.min(bytes.length, maxFrameBytes, window);
-      if (this.#isCongested() || (length <= 0 && bytes.length > 0)) {
+      if (!this.#maySend() || (length <= 0 && bytes.length > 0)) {
         this.#blocked.add(stream);
         return;
       }
@@ -290,7 +297,21 @@ export class SpdySession {
       this.#sent += length;
       stream.pending = length < bytes.length ? { bytes: bytes.subarray(length), done } : undefined;
       if (!stream.pending) done();
+      const waitMs = this.#spend(costOfData(length));
+      if (waitMs > 0) void this.#sendNothing(waitMs);
     }
+  }
+
+  #maySend(): boolean {
+    return !this.#isWaiting && !this.#isCongested();
+  }
+
+  /** Data waits in its streams, whose writers wait with it. */
+  async #sendNothing(waitMs: number): Promise<void> {
+    this.#isWaiting = true;
+    await sleep(waitMs, this.#gone.signal);
+    this.#isWaiting = false;
+    this.#onWritten();
   }
 
   #isCongested(): boolean {
@@ -307,7 +328,7 @@ export class SpdySession {
   #flushBlocked(): void {
     if (this.#blocked.size === 0) return;
     for (const stream of [...this.#blocked]) {
-      if (this.#isCongested()) return;
+      if (!this.#maySend()) return;
       this.#blocked.delete(stream);
       this.#flush(stream);
     }

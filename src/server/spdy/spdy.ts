@@ -8,7 +8,7 @@
  * - Every buffer is bounded: open streams, the headers of a stream, received bytes that wait for a reader, and sent bytes that wait
  *   for the client. A frame that breaks a limit ends its connection; a stream too many is refused.
  * - Frames are handled one after the other, and all connections together keep the event loop for 2 ms at most (turns.ts). A client that
- *   causes more work than its budget, or that of all clients, is read more slowly (pace.ts).
+ *   causes more work than its budget, or that of its holder or of all clients, is read and written more slowly (pace.ts).
  * - A frame that the protocol does not allow now ends the connection: for a stream that never was open, headers for one that is not open
  *   any more, a stream with an id that does not rise, or of a wrong size.
  * - Flow control works in both directions. The client's windows are honored from the first frame that mentions them, and
@@ -25,7 +25,7 @@
  * - Priorities, associated streams and server push are ignored. Header names arrive in lower case.
  */
 export type { Headers } from "./header-block.ts";
-export { listenerPace, Pace } from "./pace.ts";
+export { createPaces, type Pace } from "./pace.ts";
 export { defaultLimits, type Limits, type SessionOptions, SpdySession } from "./session.ts";
 export { SpdyError } from "./spdy-error.ts";
 export { SpdyStream } from "./stream.ts";

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { NCAppSpec } from "../../../src/api/types.ts";
+import { defaultClientLimits } from "../../../src/server/kubelet/kubelet.ts";
 import type { AppView } from "../../../src/server/view.ts";
 import { saveRunContext } from "../../../src/supervisor/run/run.ts";
 import { appWith } from "../../supervisor/fixtures.ts";
@@ -12,6 +13,7 @@ import { tempFolder } from "../../temp-folder.ts";
 import { waitFor } from "../../wait-for.ts";
 import { viewWith, web } from "../fake-agent.ts";
 import { SpdyClient } from "../spdy/client.ts";
+import { apiServer, authorizeByRights, kubeletWith } from "./fake-kubelet.ts";
 import { askForStreams, startKubelet } from "./stream-client.ts";
 
 const container = "default/web/app";
@@ -23,9 +25,11 @@ async function nodeWith(user: string, spec: NCAppSpec = {}) {
   const context = { leaf: "", user, workingDir: "/", gid: 0, environment: join(temp.path, "environment") };
   saveRunContext(temp.path, context);
   const run = { id: "run", folder: temp.path };
-  const node: { spec: NCAppSpec; run: AppView["run"] } = { spec, run };
+  const node: { spec: NCAppSpec; run: AppView["run"]; isCutOff?: boolean } = { spec, run };
   const kubelet = await startKubelet({
     view: viewWith({ app: () => ({ ...web, app: appWith(node.spec), run: node.run }) }),
+    authorize: async (user, access) =>
+      access.app && node.isCutOff ? "unavailable" : await authorizeByRights(user, access),
   });
   const ask = async (path: string, options: object = {}) => {
     const answer = await askForStreams(kubelet.port, path, options);
@@ -129,4 +133,56 @@ test("port-forward reaches only the TCP ports of the spec, unless it allows exec
   assert.deepEqual(await forward(), refused);
   client.socket.destroy();
   server.close();
+});
+
+test("a sender with a token of its own enters an app that runs as root with create of ncapps/exec, and reaches every port", async () => {
+  const server = createServer((socket) => void socket.resume().end("hello")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await using root = await nodeWith("0 0 0");
+  const { client, status, message } = await root.ask("/portForward/default/web", {
+    ...forwarding,
+    token: "operator",
+  });
+  assert.equal(status, 101, message);
+  const headers = { port: String(port), requestID: "1" };
+  const error = client!.open({ ...headers, streamType: "error" });
+  const data = client!.open({ ...headers, streamType: "data" });
+  data.end();
+  await waitFor("both ended", () => error.ended && data.ended);
+  assert.deepEqual([data.text(), error.text()], ["hello", ""]);
+  client!.socket.destroy();
+  root.node.isCutOff = true;
+  assert.equal(
+    (await root.ask("/portForward/default/web", { ...forwarding, token: "operator" })).status,
+    503,
+  );
+  server.close();
+});
+
+test("the right of a sender with a certificate does not count: it may be the API server, on behalf of anyone", async () => {
+  const asked: object[] = [];
+  const holders: string[] = [];
+  const temp = tempFolder();
+  const context = { leaf: "", user: "0 0 0", workingDir: "/", gid: 0, environment: join(temp.path, "none") };
+  saveRunContext(temp.path, context);
+  const run = { id: "run", folder: temp.path };
+  const spec: NCAppSpec = {};
+  const kubelet = kubeletWith({
+    view: viewWith({ app: () => ({ ...web, app: appWith(spec), run }) }),
+    authorize: async (_, access) => (asked.push(access), "allowed"),
+    limits: {
+      ...defaultClientLimits(),
+      memory: (holder) => void holders.push(holder),
+    },
+  });
+  const answer = await kubelet.asApiServer(`/run/${container}?cmd=id`, "POST");
+  assert.equal(answer.status, 403);
+  assert.deepEqual(asked, [{ verb: "create", subresource: "proxy" }], apiServer.username);
+  spec.allowExec = true;
+  assert.equal((await kubelet.asApiServer(`/run/${container}?cmd=id`, "POST")).status, 429);
+  const options = { method: "POST", token: "operator" };
+  assert.equal((await kubelet.ask(`/run/${container}?cmd=id`, options)).status, 429);
+  assert.deepEqual(holders, ["namespace default", "user operator"], "who shares memory with whom");
+  temp.remove();
 });

@@ -23,6 +23,8 @@ export const people: Record<string, { user: User; rights: Rights }> = {
   nobody: { user: { username: "nobody" }, rights: [] },
   reader: { user: { username: "reader" }, rights: ["get proxy"] },
   writer: { user: { username: "writer" }, rights: ["create proxy"] },
+  // May enter the app default/web, whatever user it runs as.
+  operator: { user: { username: "operator" }, rights: ["create proxy", "create exec default/web"] },
   stats: { user: { username: "stats" }, rights: ["get stats"] },
   pods: { user: { username: "pods" }, rights: ["get pods"] },
   health: { user: { username: "health" }, rights: ["get healthz"] },
@@ -34,10 +36,11 @@ export const people: Record<string, { user: User; rights: Rights }> = {
 
 export const apiServer: User = { username: "kube-apiserver-kubelet-client", groups: ["system:masters"] };
 
-export const authorizeByRights: AuthorizeUser = async ({ username, groups }, { verb, subresource }) => {
+export const authorizeByRights: AuthorizeUser = async ({ username, groups }, { verb, subresource, app }) => {
   if (groups?.includes("system:masters")) return "allowed";
   const rights = Object.values(people).find(({ user }) => user.username === username)?.rights ?? [];
-  return rights === "everything" || rights.includes(`${verb} ${subresource}`) ? "allowed" : "forbidden";
+  const right = [verb, subresource, ...app ? [`${app.namespace}/${app.name}`] : []].join(" ");
+  return rights === "everything" || rights.includes(right) ? "allowed" : "forbidden";
 };
 
 export function kubeletServices(fields: Partial<KubeletServices> = {}): KubeletServices {

@@ -1,36 +1,44 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { createStreamMemory } from "../../../src/server/kubelet/stream-memory.ts";
+import { createStreamMemory, reserved } from "../../../src/server/kubelet/stream-memory.ts";
 import { runs } from "../../properties.ts";
 
-test("no app, no sender and no listener ever holds more than its limit, and all of it comes back", () => {
-  const most = { listener: 100, sender: 70, app: 50 };
+test("a holder never has more than half of what the others leave, all never more than there is, and all of it comes back", () => {
   const step = fc.record({
-    app: fc.constantFrom("a", "b", "c"),
-    sender: fc.constantFrom("x", "y"),
+    holder: fc.constantFrom("a", "b", "c"),
     bytes: fc.integer({ min: 1, max: 60 }),
     releases: fc.boolean(),
   });
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const memory = createStreamMemory(most);
-      const held: { app: string; sender: string; bytes: number; release: () => void }[] = [];
+      const memory = createStreamMemory(100);
+      const held: { holder: string; bytes: number; release: () => void }[] = [];
       const sum = (of: (each: typeof held[number]) => boolean) =>
         held.filter(of).reduce((total, { bytes }) => total + bytes, 0);
-      for (const { app, sender, bytes, releases } of steps) {
+      for (const { holder, bytes, releases } of steps) {
         if (releases) held.shift()?.release();
-        const fits = sum(() => true) + bytes <= 100 && sum((each) => each.sender === sender) + bytes <= 70 &&
-          sum((each) => each.app === app) + bytes <= 50;
-        const release = memory({ app, sender }, bytes);
+        const others = sum((each) => each.holder !== holder);
+        const fits = sum((each) => each.holder === holder) + bytes <= (100 - others) / 2;
+        const release = memory(holder, bytes);
         assert.equal(release !== undefined, fits);
-        if (release) held.push({ app, sender, bytes, release });
+        if (release) held.push({ holder, bytes, release });
+        assert.ok(sum(() => true) <= 100);
       }
       for (const { release } of [...held, ...held]) release();
-      assert.ok(memory({ app: "a", sender: "x" }, 50), "releasing twice gives back once");
-      assert.ok(memory({ app: "b", sender: "y" }, 50));
-      assert.equal(memory({ app: "c", sender: "z" }, 1), undefined);
+      assert.ok(memory("a", 50), "releasing twice gives back once");
+      assert.equal(memory("a", 1), undefined);
     }),
     runs(300),
   );
+});
+
+test("three namespaces that take all they may leave a fourth enough for a command", () => {
+  const memory = createStreamMemory();
+  const takeAll = (holder: string) => {
+    for (let count = 0;; count++) if (!memory(holder, reserved.session)) return count;
+  };
+  assert.equal(takeAll("namespace one"), 64);
+  assert.ok(takeAll("namespace two") > 0 && takeAll("namespace three") > 0);
+  assert.ok(memory("namespace four", reserved.session + 2 * reserved.output + reserved.input));
 });

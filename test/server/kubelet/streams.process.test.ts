@@ -390,9 +390,8 @@ test("a command that cannot be entered is a failure with its reason", { skip }, 
 });
 
 test("200 commands run at once, within bounded memory, and end with their clients", { skip }, async () => {
-  // More than a node's listener reserves for one app and one sender.
-  const most = 256 << 20;
-  const memory = createStreamMemory({ listener: most, sender: most, app: most });
+  // More than a node's listener has.
+  const memory = createStreamMemory(256 << 20);
   await using kubelet = await running({ memory });
   const before = process.memoryUsage().rss;
   const sessions = await Promise.all(

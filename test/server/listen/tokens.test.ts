@@ -2,10 +2,15 @@ import assert from "node:assert/strict";
 import { chmod, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import type { KubeClient } from "../../../src/kube/client/client.ts";
 import { type Logger, silentLogger } from "../../../src/lib/log.ts";
 import { openTokenFile, parseTokens } from "../../../src/server/listen/token-file.ts";
 import { createReviewCache } from "../../../src/server/listen/review-cache.ts";
-import { createPathReview, createTokenReview } from "../../../src/server/listen/token-review.ts";
+import {
+  createAuthorization,
+  createPathReview,
+  createTokenReview,
+} from "../../../src/server/listen/token-review.ts";
 import { json, refuse, withClient } from "../../kube/fake-server.ts";
 import { takeMachineClock } from "../../machine-clock.ts";
 import { tempFolder } from "../../temp-folder.ts";
@@ -243,4 +248,29 @@ test("a clock that is set back does not extend a cached answer", async () => {
       return requests.length > asked;
     }, 5000);
   });
+});
+
+test("the right to an app is asked for that app, and the right to the node for the node", async () => {
+  const asked: unknown[] = [];
+  const client = {
+    async request({ body }: { body: { spec: { resourceAttributes: unknown } } }) {
+      asked.push(body.spec.resourceAttributes);
+      return { status: { allowed: true } };
+    },
+  } as unknown as KubeClient;
+  const authorize = createAuthorization({ client, node: "node-a", log: silentLogger });
+  const app = { namespace: "default", name: "web" };
+  await authorize({ username: "jane" }, { verb: "create", subresource: "exec", app });
+  await authorize({ username: "jane" }, { verb: "create", subresource: "proxy" });
+  assert.deepEqual(asked, [
+    {
+      verb: "create",
+      group: "app.example.com",
+      version: "v1alpha1",
+      resource: "ncapps",
+      subresource: "exec",
+      ...app,
+    },
+    { verb: "create", version: "v1", resource: "nodes", subresource: "proxy", name: "node-a" },
+  ]);
 });

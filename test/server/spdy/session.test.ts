@@ -283,10 +283,12 @@ test("a chunk with thousands of frames leaves turns of the event loop to others"
   assert.ok(turns > 3, `${turns} turns`);
 });
 
-test("frames cost of the pace of their session and of the listener, those with headers most, and large data nothing", async () => {
+test("frames cost of the budgets that connections share, those with headers most, and data by its bytes, both ways", async () => {
   const costs: number[] = [];
   const pace = { spend: (cost: number) => (costs.push(cost), 0) } as unknown as Pace;
-  await using pair = await connected({ pace, accept: () => (stream) => void stream.resume() });
+  const streams: SpdyStream[] = [];
+  const accept = () => (stream: SpdyStream) => void streams.push(stream.resume());
+  await using pair = await connected({ paces: [pace], accept });
   const stream = pair.client.open({ a: "1" });
   await pair.client.replied();
   stream.write("x");
@@ -298,21 +300,42 @@ test("frames cost of the pace of their session and of the listener, those with h
   stream.write(Buffer.alloc(1 << 20));
   pair.client.send({ type: "ping", id: 3 });
   await waitFor("the ping", () => pair.client.pings.length === 2);
-  // Only the rest of the frame in the last chunk may be small.
-  assert.ok(costs.filter((cost) => cost > 0).length <= 2, `${costs}`);
+  const sum = () => costs.reduce((total, cost) => total + cost, 0);
+  assert.ok(sum() >= 1024 && sum() < 2048, `${sum()} for a MiB from the client`);
+  costs.length = 0;
+  streams[0]!.end(Buffer.alloc(1 << 20));
+  await waitFor("all is there", () => stream.ended);
+  assert.ok(sum() >= 1024 && sum() < 2048, `${sum()} for a MiB to the client`);
 });
 
 test("a session that is told to wait handles nothing meanwhile, and goes on after it", async () => {
   let waitMs = 600_000;
   const pace = { spend: () => waitMs } as unknown as Pace;
-  using held = fed({ pace });
+  using held = fed({ paces: [pace] });
   held.socket.push(encodeControl({ type: "ping", id: 1 }));
   await new Promise(setImmediate);
   assert.equal(held.answers.bytes, 0);
   waitMs = 1;
-  using paced = fed({ pace });
+  using paced = fed({ paces: [pace] });
   paced.socket.push(encodeControl({ type: "ping", id: 1 }));
   await waitFor("it is answered", () => paced.answers.bytes === 12);
+});
+
+test("a session that is told to wait sends no data meanwhile, and the rest after it, while others of its kind go on", async () => {
+  let waitMs = 0;
+  const pace = { spend: () => waitMs } as unknown as Pace;
+  const streams: SpdyStream[] = [];
+  await using pair = await connected({
+    paces: [pace],
+    accept: () => (stream) => void streams.push(stream.resume()),
+  });
+  const stream = pair.client.open({ a: "1" });
+  await pair.client.replied();
+  waitMs = 50;
+  const isWritten = new Promise<void>((resolve) => streams[0]!.end(Buffer.alloc(100_000), resolve));
+  assert.ok(streams[0]!.writableLength > 0, "it waits after the first frame");
+  await isWritten;
+  await waitFor("all is there", () => stream.ended && stream.length === 100_000);
 });
 
 test("a small piece of a large chunk does not keep the chunk in memory", async () => {
