@@ -44,7 +44,8 @@ export const placement = {
   priorityClassName: {
     type: "string",
     description:
-      "PriorityClass of the app. Empty: the default class of the cluster, or priority 0 if there is none.",
+      "PriorityClass of the app. Empty: the default class of the cluster, or priority 0 if there is none. A standalone agent " +
+      "knows only system-cluster-critical and system-node-critical; all other apps have priority 0 there.",
     pattern: subdomainOrEmpty,
     maxLength: 253,
   },
