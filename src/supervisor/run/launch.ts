@@ -38,7 +38,14 @@ import { openLastValues } from "./last-values.ts";
 import { prepareMarks } from "./launcher-marks.ts";
 import { saveRunContext } from "./run-context.ts";
 import { saveEnvironment } from "./run-environment.ts";
-import { checkScript, digestScript, prepareCopy, prepareScript, type Script } from "../script/script.ts";
+import {
+  checkScript,
+  digestScript,
+  nameUser,
+  prepareCopy,
+  prepareScript,
+  type Script,
+} from "../script/script.ts";
 import { type Run, type RunnableApp, StartError } from "../types.ts";
 
 export type Enforce = "strict" | "best-effort";
@@ -224,10 +231,12 @@ async function checkFolder(
 ): Promise<void> {
   if (path === "/") return;
   const label = `spec.workingDir: ${JSON.stringify(path)}`;
-  const { kind, executable } = await files.look(path, { user, label, signal });
+  const { kind, executable, error = "" } = await files.look(path, { user, label, signal });
   if (kind === "folder" && executable) return;
-  const why = kind === "missing" || kind === "folder"
-    ? "no such folder on this node, or no right to enter it"
+  const why = kind === "folder" || error === "EACCES"
+    ? `${nameUser(user)} may not enter it, or a folder above it`
+    : kind === "missing"
+    ? "no such folder on this node"
     : "not a directory";
   throw new StartError("InvalidWorkingDir", `${label}: ${why}`);
 }

@@ -33,6 +33,7 @@ import {
 import { StartError } from "../types.ts";
 
 export { createScriptFetcher } from "./fetch-script.ts";
+export { nameUser } from "./interpreter.ts";
 
 export interface Script {
   path: string;

@@ -149,5 +149,5 @@ test("a working directory that the app's user may not enter is named before the 
   await node.assign("app", { shellFile, workingDir, runAsUser: 65534 });
   const { reason, message } = await refused(node, "app");
   assert.equal(reason, "InvalidWorkingDir");
-  assert.match(message, /private": no such folder on this node, or no right to enter it$/);
+  assert.match(message, /private": uid 65534 may not enter it, or a folder above it$/);
 });
