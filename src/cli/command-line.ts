@@ -137,7 +137,8 @@ function refuseCommand(name: string, commands: CommandTable, io: Io, program: st
   const other = ownValue(otherCommands, name);
   // kubectl has what only the agent's own commands do here.
   const byKubectl = isNodeCommand(commands) ? undefined : ownValue(kubectlCommands, name);
-  const near = known.find((command) => command === other) ?? closest(name, known);
+  const near = known.find((command) => command === other) ?? closest(name, known) ??
+    otherCommands[closest(name, Object.keys(otherCommands)) ?? ""];
   const hint = byKubectl ? `; use: ${byKubectl}` : near ? `; did you mean ${JSON.stringify(near)}?` : "";
   return refuse(io, program, `unknown command ${JSON.stringify(name)}${hint}`, program);
 }
@@ -158,6 +159,13 @@ const otherCommands: Record<string, string | undefined> = {
   check: "validate",
   enable: "start",
   disable: "stop",
+  rollback: "undo",
+  rollout: "undo",
+  log: "logs",
+  attach: "logs",
+  journal: "logs",
+  deploy: "apply",
+  install: "apply",
 };
 
 /** What administrators do with NCApps by kubectl itself. */

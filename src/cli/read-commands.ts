@@ -59,6 +59,8 @@ function psCommand({ program, scope, listFlags, connect }: AppOrigin): Command {
     otherFlags: {
       ...listingFlags[scope],
       "-q": "use -o name",
+      "--filter": "use -l LABELS, or name the apps",
+      "--format": "use -o json",
       "--sort-by": "'top --once' sorts by usage; -o json is for programs",
     },
     examples: [
@@ -104,7 +106,10 @@ function topCommand({ program, scope, listFlags, interval, connect }: AppOrigin)
       selector: selectorFlag,
       ...listFlags,
     },
-    otherFlags: listingFlags[scope],
+    otherFlags: {
+      ...listingFlags[scope],
+      "--sort-by": "the highest usage comes first; -o json is for programs",
+    },
     examples: [
       `${program} top`,
       `${program} top --interval 500ms -l app=web`,
@@ -158,6 +163,11 @@ function logsCommand({ program, scope, appFlags, connect }: AppOrigin): Command 
       ...chooseFlags,
       ...appFlags,
     },
+    otherFlags: {
+      "-t": "use --timestamps",
+      "--lines": "use --tail N",
+      ...(scope === "node" ? {} : { "--run": "use 'nckubelet logs --run' on the node, or --since-time" }),
+    },
     examples: [
       `${program} logs web`,
       `${program} logs -f --tail 20 shop/web`,
@@ -184,18 +194,10 @@ function logsCommand({ program, scope, appFlags, connect }: AppOrigin): Command 
 /** The id of the run that the user means: by its number in the list of runs, or by when it started. */
 function findRun(meant: string, app: NodeApp): string {
   const runs = runsOf(app);
-  const isNumber = /^\d+$/.test(meant);
-  const time = parseTime(meant);
-  if (!isNumber && !time) {
-    throw new UsageError(
-      `--run ${
-        JSON.stringify(meant)
-      }: use the number of a run in 'nckubelet runs', or when it started, such as 2026-11-17T07:04:14Z`,
-    );
-  }
-  const found = isNumber
+  const time = parseTime(meant)?.getTime();
+  const found = time === undefined
     ? runs[Number(meant) - 1]
-    : runs.find(({ startedAt }) => startedAt !== undefined && Date.parse(startedAt) === time!.getTime());
+    : runs.find(({ startedAt = "" }) => Date.parse(startedAt) === time);
   if (found?.id) return found.id;
   const known = runs.length === 0
     ? "the app has had no run yet"
@@ -210,8 +212,16 @@ function logChoice(invocation: Invocation): LogChoice {
   if (since !== undefined && sinceTime !== undefined) {
     throw new UsageError("use --since or --since-time, not both");
   }
+  const run = textFlag(invocation, "run");
+  if (run !== undefined && !/^\d+$/.test(run) && !parseTime(run)) {
+    throw new UsageError(
+      `--run ${
+        JSON.stringify(run)
+      }: use the number of a run in 'nckubelet runs', or when it started, such as 2026-11-17T07:04:14Z`,
+    );
+  }
   for (const other of ["previous", "follow"]) {
-    if (textFlag(invocation, "run") !== undefined && invocation.flags[other] === true) {
+    if (run !== undefined && invocation.flags[other] === true) {
       throw new UsageError(`use --run or --${other}, not both`);
     }
   }

@@ -1,5 +1,5 @@
 import type { Schema } from "./schema-type.ts";
-import { dataKey, identifier, subdomain, withoutNUL } from "./patterns.ts";
+import { dataKey, fieldPath, identifier, subdomain, withoutNUL } from "./patterns.ts";
 
 const keyOf = (holder: string) =>
   ({
@@ -32,8 +32,7 @@ export const envVarSource = {
           type: "string",
           description: "metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'], " +
             "metadata.annotations['KEY'], spec.nodeName, spec.cpuPCT or spec.memPCT.",
-          pattern:
-            "^(metadata\\.(name|namespace|uid|(labels|annotations)\\['[^'\\x00]+'\\])|spec\\.(nodeName|cpuPCT|memPCT))$",
+          pattern: fieldPath,
           maxLength: 330,
         },
       },

@@ -45,6 +45,9 @@ export const qualifiedNameOrEmpty = `^((${dnsSubdomain}/)?[A-Za-z0-9]([-A-Za-z0-
 export const labelValue = "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$";
 /** A key of a ConfigMap or Secret. */
 export const dataKey = "^[-._a-zA-Z0-9]+$";
+/** A field of an app that a variable may have. */
+export const fieldPath =
+  "^(metadata\\.(name|namespace|uid|(labels|annotations)\\['[^'\\x00]+'\\])|spec\\.(nodeName|cpuPCT|memPCT))$";
 /** The name of an HTTP header. */
 export const headerName = "^[-A-Za-z0-9!#$%&'*+.^_`|~]+$";
 /** The value of an HTTP header: one line. */
@@ -86,6 +89,11 @@ const meaning: ReadonlyMap<string, string> = new Map([
   [qualifiedNameOrEmpty, "must be a qualified name such as 'zone' or 'example.com/zone'"],
   [labelValue, "must be letters, digits, '-', '_' and '.', with a letter or digit at both ends"],
   [dataKey, "must be letters, digits, '-', '_' and '.'"],
+  [
+    fieldPath,
+    "must be metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'], metadata.annotations['KEY'], " +
+    "spec.nodeName, spec.cpuPCT or spec.memPCT",
+  ],
   [headerName, "must be a valid HTTP header name"],
   [headerValue, "must be one line"],
   [requestPath, "must start with a slash and have no spaces"],

@@ -83,7 +83,7 @@ function checkString(schema: Schema, value: string, field: string): FieldError[]
 function checkNumber(schema: Schema, value: number, field: string): FieldError[] {
   const { minimum = -Infinity, maximum = Infinity, exclusiveMinimum } = schema;
   if (value <= maximum && (exclusiveMinimum ? value > minimum : value >= minimum)) return [];
-  const low = minimum === -Infinity ? undefined : `${exclusiveMinimum ? "over " : ""}${minimum}`;
+  const low = minimum === -Infinity ? undefined : exclusiveMinimum ? `more than ${minimum},` : `${minimum}`;
   const high = maximum === Infinity ? undefined : `${maximum}`;
   const range = low === undefined
     ? `at most ${high}`
@@ -91,6 +91,8 @@ function checkNumber(schema: Schema, value: number, field: string): FieldError[]
     ? `at least ${low}`
     : low === high
     ? low
+    : exclusiveMinimum
+    ? `${low} and at most ${high}`
     : `${low} to ${high}`;
   return [invalid(field, value, `must be ${range}`)];
 }
@@ -137,10 +139,14 @@ function checkObject(schema: Schema, value: { [name: string]: unknown }, field: 
   }
   const known = Object.keys(properties).filter((name) => present.includes(name));
   const others = present.filter((name) => !Object.hasOwn(properties, name));
+  const hasUnknown = others.length > 0 && !schema.additionalProperties &&
+    !schema["x-kubernetes-preserve-unknown-fields"];
   const form = pairForm(schema, others, present);
   if (form !== undefined) return [invalid(field, others[0], form)];
   return [
-    ...needed.filter((name) => !present.includes(name)).map((name) => required(child(field, name))),
+    // What is unknown may be what is missing, under another name: that is told first.
+    ...needed.filter((name) => !hasUnknown && !present.includes(name))
+      .map((name) => required(child(field, name))),
     ...known.flatMap((name) => checkSchema(properties[name]!, value[name], child(field, name))),
     ...checkOthers(schema, value, others, field),
   ];
@@ -162,7 +168,8 @@ function checkOthers(
   const known = Object.keys(properties);
   return names.slice(0, maxUnknown).map((name) => {
     const path = child(field, name);
-    return unknownField(path, name, known, otherWord(path));
+    const isOutside = field === "" && Object.hasOwn(properties.spec?.properties ?? {}, name);
+    return unknownField(path, name, known, isOutside ? "write it in spec" : otherWord(path, known));
   });
 }
 
@@ -190,7 +197,8 @@ function mustBe(schema: Schema, value: unknown): string {
   };
   const wanted = schema.type === "boolean" ? "true or false" : names[schema.type ?? "object"];
   const form = formOf(schema, value);
-  return `must be ${wanted}, not ${typeName(value)}${form && `: ${form}`}`;
+  const isFraction = schema.type === "integer" && typeof value === "number";
+  return `must be ${wanted}, not ${isFraction ? "a fraction" : typeName(value)}${form && `: ${form}`}`;
 }
 
 function typeName(value: unknown): string {

@@ -40,6 +40,20 @@ interface Asked {
 
 const startTimeoutMs = 15_000;
 
+const byGrace = "the app's terminationGracePeriodSeconds says when it is killed";
+/** Those of docker, systemctl and kubectl. */
+const otherFlags: Record<string, string> = {
+  "--wait": "it waits already; --no-wait does not",
+  "--force": byGrace,
+  "--now": byGrace,
+  "--grace-period": byGrace,
+  "--time": byGrace,
+  "--timeout": byGrace,
+  "-t": byGrace,
+  "-f": "name apps, or choose them with -l",
+  "--to-revision": "undo goes back to the last good version; apply a manifest for another",
+};
+
 /** Stops apps of every source. They stay stopped until they are started again. */
 export const stopCommand = verbCommand({
   examples: ["nckubelet stop web", "nckubelet stop -n shop web worker"],
@@ -116,6 +130,7 @@ export const deleteCommand = verbCommand({
 function verbCommand({ examples, done, takesFiles = false, flags = {}, ask, wait }: Verb): Command {
   return {
     operands: "APP...",
+    otherFlags,
     flags: {
       ...(takesFiles
         ? { filename: { ...filenameFlag, help: `The apps of a manifest or folder; - for standard input.` } }

@@ -38,6 +38,11 @@ export const applyCommand: Command = {
     wait: { help: "Wait until all apps are ready; exit with 1 if one is not." },
     timeout: { value: "TIME", help: "How long --wait waits.", default: "60s" },
   },
+  otherFlags: {
+    "-R": "a folder is read without its subfolders: name each",
+    "--recursive": "a folder is read without its subfolders: name each",
+    "-k": "kustomize is part of kubectl: use kubectl kustomize DIR | nckubelet apply -f -",
+  },
   examples: [
     "nckubelet apply -f app.yaml",
     "nckubelet apply -f apps/ --wait",

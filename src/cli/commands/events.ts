@@ -16,6 +16,10 @@ export const eventsCommand: Command = {
     selector: selectorFlag,
     output: { ...outputFlag, help: "table or json." },
   },
+  otherFlags: {
+    "-w": "'nckubelet ps --watch' shows changes as they come",
+    "--watch": "'nckubelet ps --watch' shows changes as they come",
+  },
   examples: [
     "nckubelet events",
     "nckubelet events web",

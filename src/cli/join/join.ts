@@ -10,6 +10,7 @@ import { bootstrapProblem, identityProblem, rightsProblem } from "../agent-right
 import { connectCluster, readServerVersion } from "../cluster.ts";
 import { type Command, type Invocation, type Io, textFlag, UsageError } from "../command.ts";
 import { defaultConfig, readAgentSettings } from "../config/config.ts";
+import { parseHttpURL } from "../flag-values.ts";
 import { fetchPublishedCa, isPin, pinnedCertificates } from "./ca-pin.ts";
 
 export const joinCommand: Command = {
@@ -139,6 +140,7 @@ async function kubeconfigText(invocation: Invocation, io: Io): Promise<string> {
     return await readNamed("kubeconfig", file);
   }
   if (!server) throw new UsageError("no API server is named: use --kubeconfig FILE or --server URL");
+  parseHttpURL("server", server);
   const token = tokenFile === undefined
     ? io.env.NCKUBELET_TOKEN
     : (await readNamed("token-file", tokenFile)).trim();

@@ -1,5 +1,6 @@
+import { existsSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { basename, dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { apiVersion, defaultNamespace, isSafeName, kind } from "../../api/names.ts";
 import type { EnvVar, NCApp } from "../../api/types.ts";
 import { spec as specSchema } from "../../api/schema/schema.ts";
@@ -109,7 +110,7 @@ const flagOf: Record<string, string> = {
 };
 
 /** Checks that the script exists before the agent does, so that a typo is reported at once with a similar file name. */
-export async function checkScript(path: string): Promise<void> {
+export async function checkScript(path: string, searchPath = ""): Promise<void> {
   if (!path.startsWith("/")) return;
   try {
     if ((await stat(path)).isFile()) return;
@@ -117,11 +118,15 @@ export async function checkScript(path: string): Promise<void> {
     const beside = await readdir(dirname(path)).catch(() => []);
     const near = closest(basename(path), beside.filter((name) => name !== basename(path)));
     const [first = "", ...rest] = path.split(/\s+/).filter(Boolean);
+    const places = searchPath.split(":").filter((folder) => folder.startsWith("/")).slice(0, 64);
+    const onPath = places.map((folder) => join(folder, basename(path))).find((place) => existsSync(place));
     const isLine = rest.length > 0 && (await stat(first).catch(() => undefined))?.isFile();
     const hint = isLine
       ? `; ${first} is a file: write the arguments behind --, as in nckubelet run ${first} -- ${
         rest.join(" ")
       }`
+      : onPath
+      ? `; did you mean ${onPath}?`
       : near
       ? `; did you mean ${resolve(dirname(path), near)}?`
       : "";

@@ -36,6 +36,8 @@ const otherFlags: Record<string, string> = {
   "--memory": byMem,
   "--cpus": "use --cpu PERCENT, a share of all CPUs of the node",
   "-u": "use --user USER",
+  "--image": "an app is no container: name its script",
+  "--schedule": "write a manifest with schedule, and use 'nckubelet apply -f FILE'",
 };
 
 export const runCommand: Command = {
@@ -61,7 +63,9 @@ export const runCommand: Command = {
     const asked = isRemoved ? withoutRestarts(invocation) : invocation;
     const fromFiles = await readEnvFiles(listFlag(invocation, "env-file"), io.env);
     const app = manifestOf(asked, io.env, { fromFiles });
-    await checkScript(app.spec.shellFile ?? "");
+    // A bare word may be a program.
+    const isBare = /^[\w.-]+$/.test(invocation.args[0] ?? "");
+    await checkScript(app.spec.shellFile ?? "", isBare ? io.env.PATH : undefined);
     const client = await connectAgent(invocation, io);
     const name = nameOf(app);
     const before = await client.find(name);
