@@ -33,7 +33,7 @@ export interface WithControllerOptions {
 
 /** The lazily loaded parts. */
 export type ControllerParts =
-  & Pick<typeof controller, "controllerNames" | "createControllers" | "runControllers" | "rightsOf">
+  & Pick<typeof controller, "usualControllers" | "createControllers" | "runControllers" | "rightsOf">
   & Pick<typeof accessReview, "missingRights">;
 
 /** Controllers that ran for this long reset the backoff. */
@@ -56,12 +56,9 @@ export async function runWithController(options: WithControllerOptions, signal: 
 
 async function runOnce(options: WithControllerOptions, signal: AbortSignal): Promise<void> {
   const { access, nodeName, version, log, onRequest, load = loadParts } = options;
-  const { controllerNames, createControllers, runControllers, rightsOf, missingRights } = await load();
+  const { usualControllers, createControllers, runControllers, rightsOf, missingRights } = await load();
   const { controllers = "all" } = options;
-  // What approves certificates can become any user: that is not for the machine of an agent.
-  const names = controllers === "all"
-    ? controllerNames.filter((name) => name !== "identities")
-    : [controllers];
+  const names = controllers === "all" ? usualControllers : [controllers];
   const client = createSchedulerClient(access, { version, onRequest });
   try {
     const identity = `${nodeName}_${randomUUID()}`;

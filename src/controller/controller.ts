@@ -15,12 +15,13 @@ import {
   controllerNames,
   type ControllerSettings,
   controllerTable,
+  usualControllers,
 } from "./controllers.ts";
 import { type Elected, leadTogether, workTogether } from "./elect.ts";
-import { warnOfMissingRights, withoutForbidden } from "./rights.ts";
+import { warnOfMissingRights } from "./rights.ts";
 import { type AuthorizePath, type ControllerView, createControllerApp } from "./serve.ts";
 
-export { type ControllerName, controllerNames } from "./controllers.ts";
+export { type ControllerName, controllerNames, usualControllers } from "./controllers.ts";
 export type { Elected } from "./elect.ts";
 export { rightsOf } from "./rights.ts";
 export { openControllerListeners } from "./open-listeners.ts";
@@ -42,11 +43,10 @@ export interface RunOptions extends ControllerSettings {
 
 /** Runs these controllers until the signal aborts; throws if one fails. */
 export async function runController(
-  { names = controllerNames, ...options }: RunOptions & { names?: readonly ControllerName[] },
+  { names = usualControllers, ...options }: RunOptions & { names?: readonly ControllerName[] },
   signal: AbortSignal,
 ): Promise<void> {
-  const allowed = await withoutForbidden(names, options, signal);
-  await runControllers(await createControllers(allowed, options), options, signal);
+  await runControllers(await createControllers(names, options), options, signal);
 }
 
 /** Creates the controllers with these names, in the order of the table. Nothing happens before they run. */

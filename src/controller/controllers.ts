@@ -37,4 +37,10 @@ export type ControllerName = keyof typeof table;
 
 export const controllerNames = Object.keys(table) as ControllerName[];
 
+/**
+ * Those that run unless others are named. What approves certificates can become any user, so it has an account of its own, and is not for
+ * the machine of an agent.
+ */
+export const usualControllers = controllerNames.filter((name) => name !== "identities");
+
 export const controllerTable: Readonly<Record<ControllerName, ControllerEntry>> = table;

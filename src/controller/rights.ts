@@ -7,26 +7,6 @@ import type { Logger } from "../lib/log.ts";
 import type { ControllerName } from "./controllers.ts";
 import type { Elected } from "./elect.ts";
 
-/**
- * Leaves out the controller that approves certificates if it runs beside others without the rights for that, which only an account of
- * its own has.
- */
-export async function withoutForbidden(
-  names: readonly ControllerName[],
-  { client, log }: { client: KubeClient; log: Logger },
-  signal: AbortSignal,
-): Promise<readonly ControllerName[]> {
-  if (!names.includes("identities") || names.length === 1) return names;
-  // Without an answer it waits for the API server as the others do.
-  const missing = await missingRights(client, rightsIn(controllerRules.identities), signal).catch(() => []);
-  if (missing.length === 0) return names;
-  log.warn(
-    `the controller identities does not run: the API server does not let this user ${missing.join(", ")}; ` +
-      "the Deployment nckubelet-identities runs it, or this program with --only identities (docs/install.md)",
-  );
-  return names.filter((name) => name !== "identities");
-}
-
 /** The Leases that the installed roles name. */
 const installedLeases = [schedulerLease, setsLease, identitiesLease];
 

@@ -1,12 +1,15 @@
 /** Chooses the controllers of a process by `--only` and `--without`. Pure. */
-import { type ControllerName, controllerNames } from "./controllers.ts";
+import { type ControllerName, controllerNames, usualControllers } from "./controllers.ts";
 
 /** Returns the chosen controllers in the order of the table. Throws an error that names the flag and its value. */
 export function selectControllers(
   { only, without }: { only?: string; without?: string },
-  all: readonly string[] = controllerNames,
+  { all = controllerNames, usual = usualControllers }: {
+    all?: readonly string[];
+    usual?: readonly string[];
+  } = {},
 ): ControllerName[] {
-  const wanted = only === undefined ? all : namesIn("only", only, all);
+  const wanted = only === undefined ? usual : namesIn("only", only, all);
   const unwanted = without === undefined ? [] : namesIn("without", without, all);
   const chosen = all.filter((name) => wanted.includes(name) && !unwanted.includes(name));
   if (chosen.length > 0) return chosen as ControllerName[];

@@ -73,6 +73,8 @@ export function createGrants(
     const write = createWrite({ client, log, known, mayWrite: isLeader });
     const queue = createKeyedWriter<GrantKey>({
       what: "Roles of nodes",
+      // An administrator can make writes fail in one namespace, which must not slow down the others.
+      appOf: (key) => splitKey(key).namespace,
       log,
       maxInFlight: 4,
       due: (key) => dirty.has(key) ? { at: 0, urgent: true } : undefined,

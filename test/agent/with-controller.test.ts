@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ControllerParts, runWithController } from "../../src/agent/with-controller.ts";
-import { type ControllerName, controllerNames } from "../../src/controller/controller.ts";
+import { type ControllerName, usualControllers } from "../../src/controller/controller.ts";
 import { loadAccess } from "../../src/kube/access/access.ts";
 import { createTestLog } from "../report/test-log.ts";
 
@@ -24,7 +24,7 @@ async function run(parts: (enough: () => void) => Told, now = () => 0, controlle
     version: "test",
     log,
     controllers,
-    load: async () => ({ controllerNames, createControllers, rightsOf: () => [], ...loaded }),
+    load: async () => ({ usualControllers, createControllers, rightsOf: () => [], ...loaded }),
     backoff: () => ({ next: () => ++waits, reset: () => void resets++ }),
     now,
   }, stopping.signal);
@@ -107,6 +107,6 @@ test("an agent runs all controllers but the one that approves certificates, or o
       controllers,
     ))
       .created;
-  assert.deepEqual(await created("all"), [controllerNames.filter((name) => name !== "identities")]);
+  assert.deepEqual(await created("all"), [["scheduler", "sets"]]);
   assert.deepEqual(await created("scheduler"), [["scheduler"]]);
 });

@@ -92,9 +92,8 @@ describe("nckubelet controller", { skip: skipUnless("control-plane"), timeout: 2
     await using two = start("controller");
     await waitFor("the second stands by", () => two.log().includes(" standing by leader="));
     assert.deepEqual([(await status(one)).leading, (await status(two)).leading], [true, false]);
-    // Who approves certificates has an account of its own.
+    // What approves certificates has an account of its own.
     assert.deepEqual((await status(two)).controllers, ["scheduler", "sets"]);
-    assert.match(two.log(), /the controller identities does not run: .*certificatesigningrequests/);
     assert.equal(await holder(), await identityOf(one));
     await isScheduled("first");
     await isRolledOut("POST", "5");

@@ -2,19 +2,21 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { selectControllers } from "../../src/controller/select.ts";
 
-const all = ["scheduler", "sets", "identities"];
+const names = { all: ["scheduler", "sets", "identities"], usual: ["scheduler", "sets"] };
 
 for (
   const [flags, expected] of [
-    [{}, all],
+    // It has an account of its own.
+    [{}, ["scheduler", "sets"]],
+    [{ only: "identities" }, ["identities"]],
     [{ only: "sets" }, ["sets"]],
     [{ only: "sets, scheduler" }, ["scheduler", "sets"]],
-    [{ without: "sets" }, ["scheduler", "identities"]],
+    [{ without: "sets" }, ["scheduler"]],
     [{ only: "scheduler,sets", without: "sets" }, ["scheduler"]],
   ] as const
 ) {
   test(`${JSON.stringify(flags)} selects ${expected.join(" and ")}`, () => {
-    assert.deepEqual(selectControllers(flags, all), expected);
+    assert.deepEqual(selectControllers(flags, names), expected);
   });
 }
 
@@ -28,7 +30,7 @@ for (
 ) {
   test(`${JSON.stringify(flags)} is refused with flag and value`, () => {
     assert.throws(
-      () => selectControllers(flags, all),
+      () => selectControllers(flags, names),
       ({ message: text }: Error) => text.startsWith(message),
     );
   });

@@ -177,7 +177,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 
 {{- define "nckubelet.args" -}}
 - controller
-- --without=identities
 - --listen=:10269
 - --health-listen=:10270
 - --policy={{ .Values.placement }}

@@ -16,7 +16,7 @@ const programs: Program[] = [
   {
     name,
     account: controllerAccountName,
-    args: ["--without=identities", `--listen=:${ports.metrics}`],
+    args: [`--listen=:${ports.metrics}`],
     ports,
   },
   {

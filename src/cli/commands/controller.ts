@@ -66,8 +66,12 @@ const flags: Record<string, Flag> = {
 /** Runs the controllers of the cluster, or explains the placement of one app. */
 export const controllerCommand: Command = {
   flags: {
-    only: { value: "LIST", help: "Run only these controllers: scheduler, sets, identities.", default: "all" },
-    without: { value: "LIST", help: "Run all but these controllers.", default: "none" },
+    only: {
+      value: "LIST",
+      help: "Run only these controllers: scheduler, sets, identities.",
+      default: "scheduler,sets",
+    },
+    without: { value: "LIST", help: "Run the others but not these controllers.", default: "none" },
     ...flags,
   },
   examples: [
