@@ -74,7 +74,9 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
     }, ({ metadata }) => void known.delete(metadata?.name ?? "")),
   });
 
-  const writeGrants = createGrants({ client, log, followers });
+  // Approvals do not wait for what these need.
+  const grantFollowers = createFollowers(hub);
+  const writeGrants = createGrants({ client, log, followers: grantFollowers });
 
   const claimOf = (node: string) => claims.get(`nckubelet-${node}`);
   /** When a key needs work, in the time of the clock; undefined for never. */
@@ -92,6 +94,8 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
   };
 
   const answerRequests = async ({ signal, isLeader }: Leadership) => {
+    while (!followers.ready && !signal.aborted) await sleep(50, signal);
+    if (signal.aborted) return;
     const answers = createAnswers({ client, log, known, requests, claims, signal });
     const queue = createKeyedWriter<Key>({
       what: "certificate requests",
@@ -121,18 +125,12 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
     }
   };
 
-  const lead = async (leadership: Leadership) => {
-    const { signal } = leadership;
-    while (!followers.ready && !signal.aborted) await sleep(50, signal);
-    if (!signal.aborted) await Promise.all([answerRequests(leadership), writeGrants(leadership)]);
-  };
-
   const isPending = (request: RequestObject) => decidedAt(request) === undefined;
   return {
     name: "identities",
     follow: (signal) => followers.run(signal),
-    lead,
-    followers: () => followers.states,
+    lead: (leadership) => Promise.all([answerRequests(leadership), writeGrants(leadership)]).then(() => {}),
+    followers: () => [...followers.states, ...grantFollowers.states],
     metrics: async () => "",
     status: () => ({ certificateRequests: [...requests.values()].filter(isPending).length }),
   };

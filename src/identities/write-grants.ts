@@ -37,7 +37,7 @@ export interface GrantsOptions {
   lookMs?: number;
 }
 
-/** Returns what writes them while it leads. Call it when everything has been listed. */
+/** Returns what writes them while it leads. */
 export function createGrants(
   { client, log, followers, lookMs = 60_000 }: GrantsOptions,
 ): (leadership: Leadership) => Promise<void> {
@@ -68,6 +68,7 @@ export function createGrants(
   };
 
   return async ({ signal, isLeader }) => {
+    while (!followers.ready && !signal.aborted) await sleep(50, signal);
     await waitUntilAllowed(signal);
     if (signal.aborted) return;
     const write = createWrite({ client, log, known, mayWrite: isLeader });

@@ -550,6 +550,9 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     const why = /only the Leases of its election/;
     await refused(why, controller, "POST", leases("nckubelet"), lease("other"));
     await allowed(controller, "POST", leases("nckubelet"), lease("nc-scheduler"));
+    await refused(why, controller, "POST", leases("nckubelet"), lease("nckubelet-identities"));
+    await refused(why, approver, "POST", leases("nckubelet"), lease("nckubelet-sets"));
+    await allowed(approver, "POST", leases("nckubelet"), lease("nckubelet-identities"));
     await allowed(controller, "POST", leases("nckubelet"), lease("nc-scheduler-batch"));
     await refused(/cannot create/, controller, "POST", leases("kube-node-lease"), lease("n1"));
     await allowed(edge, "POST", leases("kube-node-lease"), lease("nckubelet-edge"));

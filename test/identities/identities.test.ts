@@ -64,6 +64,15 @@ test("the first of two requests for a name gets it, and the claim keeps it", asy
   assert.equal(claimed === winner, endOf(api, "one").type === "Approved");
 });
 
+test("certificates are approved also where the controller may not read Roles", async () => {
+  const api = new FakeApi();
+  add(api, "one", clientRequest("edge-7"));
+  api.intercept = ({ path }) => /\/(roles|rolebindings)$/.test(path) ? 403 : undefined;
+  await withController(api, async () => {
+    await waitFor("it is approved", () => endOf(api, "one")?.type === "Approved");
+  });
+});
+
 test("a claim gets the uid of its Node as soon as that is there, once", async () => {
   const api = new FakeApi();
   const claim = { apiVersion: "v1", kind: "ConfigMap", data: { key: keyDigest(keys.publicKey) } };

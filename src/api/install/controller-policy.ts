@@ -248,8 +248,9 @@ const quotaValidations: Validation[] = [
 const leaseValidations: Validation[] = [
   {
     expression: "request.operation != 'DELETE' && " +
-      `(request.namespace == '${systemNamespace}' ? (object.metadata.name in ['${schedulerLease}', '${setsLease}', ` +
-      `'${identitiesLease}'] || ` +
+      `(request.namespace == '${systemNamespace}' ? ` +
+      `(request.userInfo.username == '${identitiesAccount}' ? object.metadata.name == '${identitiesLease}' : ` +
+      `object.metadata.name in ['${schedulerLease}', '${setsLease}'] || ` +
       `object.metadata.name.startsWith('${schedulerLease}-')) : request.namespace == '${leaseNamespace}' && ` +
       `variables.node != '' && object.metadata.name in [variables.node, '${
         agentLease("")
