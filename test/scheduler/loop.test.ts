@@ -7,6 +7,9 @@ import { createSchedulerMetrics } from "../../src/scheduler/metrics.ts";
 import { SchedulingQueue } from "../../src/scheduler/queue/queue.ts";
 import { createInbox } from "../../src/scheduler/inbox.ts";
 import { type LoopOptions, runLoop } from "../../src/scheduler/loop.ts";
+import { readBudget } from "../../src/api/placement/placement.ts";
+import type { SchedulerApp } from "../../src/scheduler/types.ts";
+import { priorityClass } from "./objects.ts";
 import { createTestCluster } from "./test-cluster.ts";
 
 /** A loop for one node, with this binder. */
@@ -55,4 +58,24 @@ test("decisions that take long leave the watches and the election their turns", 
   setImmediate(() => decidedBefore = decided);
   await runLoop(options, AbortSignal.any([all.signal, AbortSignal.timeout(10_000)]));
   assert.deepEqual([decided, decidedBefore], [10, 1]);
+});
+
+test("a preempted app counts against its budget at once", async () => {
+  const { apply, options } = scene({ inFlight: 0, bind: async () => {} });
+  const { cluster } = options;
+  const done = new AbortController();
+  const evicted: string[] = [];
+  const evict = async ({ key }: SchedulerApp) => (evicted.push(key), done.abort(), true);
+  cluster.apps.applyPriorityClass(priorityClass("gold", 1000));
+  cluster.budgets.set(readBudget({
+    metadata: { namespace: "default", name: "all" },
+    spec: { selector: {} },
+    status: { disruptionsAllowed: 1, expectedPods: 2 },
+  }));
+  apply("low", { cpuPCT: "90", nodeName: "a" });
+  apply("vip", { cpuPCT: "90", priorityClassName: "gold" });
+  await runLoop({ ...options, evictor: { evict }, now: () => 0 }, done.signal);
+  assert.deepEqual(evicted, ["default/low"]);
+  const low = cluster.apps.get("default/low")!;
+  assert.deepEqual(cluster.budgets.violations([low], 0), [low]);
 });
