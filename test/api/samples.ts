@@ -409,7 +409,7 @@ export function appWith(spec: unknown, metadata: object = { name: "sample" }): {
 }
 
 /** Bad values, with the words in which the API server refuses them. */
-export const explainedSpecs: readonly [spec: object, words: RegExp][] = [
+export const explainedSpecs: readonly [spec: Record<string, unknown>, words: RegExp][] = [
   [{ cpuPCT: "200" }, /spec\.cpuPCT: .*must be a percentage greater than 0 and at most 100, such as/],
   [{ memPCT: 101 }, /spec\.memPCT: .*must be a percentage greater than 0 and at most 100/],
   [
