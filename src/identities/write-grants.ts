@@ -117,8 +117,16 @@ function createWrite({ client, log, known, mayWrite }: WriteParts) {
       role: objectsOf<Role>(client, roles, { signal }),
       binding: objectsOf<RoleBinding>(client, roleBindings, { signal }),
     };
-    const wrote = async (kind: GrantKind, write: () => Promise<Grant>) => {
-      if (mayWrite()) known.wrote(kind, await write());
+    const wrote = async (kind: GrantKind, wanted: object, write: () => Promise<Grant>) => {
+      if (!mayWrite()) return;
+      const object = await write();
+      known.wrote(kind, object);
+      // Such as a webhook. Without an error it would be written again at once, and again.
+      if (contentOf(object) !== contentOf(wanted)) {
+        throw new Error(
+          `something in the API server changed the ${object.kind} ${namespace}/${ref.name} that was written`,
+        );
+      }
     };
     const remove = async (kind: GrantKind, object: Grant | undefined) => {
       if (!object || !mayWrite()) return;
@@ -145,18 +153,22 @@ function createWrite({ client, log, known, mayWrite }: WriteParts) {
       });
     }
     const right = grantObjects(namespace, node, wanted);
-    if (!role) await wrote("role", () => objects.role.create(right.role));
+    if (!role) await wrote("role", right.role, () => objects.role.create(right.role));
     else if (contentOf(role) !== contentOf(right.role)) {
-      await wrote("role", () => objects.role.patch(role.metadata, right.changes.role));
+      await wrote("role", right.role, () => objects.role.patch(role.metadata, right.changes.role));
     }
     if (
       binding && contentOf({ roleRef: binding.roleRef }) === contentOf({ roleRef: right.binding.roleRef })
     ) {
       if (contentOf(binding) === contentOf(right.binding)) return;
-      await wrote("binding", () => objects.binding.patch(binding.metadata, right.changes.binding));
+      await wrote(
+        "binding",
+        right.binding,
+        () => objects.binding.patch(binding.metadata, right.changes.binding),
+      );
     } else {
       await remove("binding", binding);
-      await wrote("binding", () => objects.binding.create(right.binding));
+      await wrote("binding", right.binding, () => objects.binding.create(right.binding));
     }
   };
 }

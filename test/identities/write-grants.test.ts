@@ -153,6 +153,24 @@ test("what an administrator of the namespace changed is replaced, also a binding
   assert.equal(contentOf(api.get(pathOf("rolebindings", "edge-1"))), contentOf(right.binding));
 });
 
+test("a webhook that changes what is written gets it again after growing waits, not at once", async () => {
+  const api = new FakeApi();
+  addApp(api, "first", "edge-2", "c");
+  const lines: string[] = [];
+  api.intercept = ({ method, path, body }) => {
+    if (method === "GET" || !path.startsWith(`${base}/roles`)) return undefined;
+    return api.put(pathOf("roles", "edge-2"), { ...api.get(pathOf("roles", "edge-2")), ...body, rules: [] });
+  };
+  await withWriter(
+    api,
+    () => waitFor("two tries", () => api.asked.filter(isWrite).length >= 2).then(() => {}),
+    {
+      log: createLogger({ level: "warn", format: "text", write: (line) => void lines.push(line) }),
+    },
+  );
+  assert.match(lines[0] ?? "", /something in the API server changed the Role default\/nckubelet-node-/);
+});
+
 test("without the right to write Roles it says so once, writes nothing, and begins when it has the right", async () => {
   const api = scene();
   const lines: string[] = [];
