@@ -156,7 +156,11 @@ export async function attach(context: KubeletContext, services: KubeletServices)
         const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal, until });
         const lines = ReadableStream.from(log, { objectMode: false });
         lines.pipe(stdout, { end: false });
-        stdout.once("close", () => gone.abort());
+        // Also if it was reset already: nothing reads the lines then, and their files would stay open.
+        finished(stdout, { readable: false }, () => {
+          gone.abort();
+          lines.destroy();
+        });
         await new Promise((resolve) => lines.once("close", resolve).once("error", resolve));
       } else await aborted(AbortSignal.any([signal, until]));
       gone.abort();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -137,6 +137,29 @@ test("attach ends with the rights of its sender, and says so", { timeout: 30_000
   const { status, message } = JSON.parse(streams.error!.text());
   assert.deepEqual([status, message], ["Failure", 'user "writer" may not create nodes/proxy']);
 });
+
+test(
+  "attach ends, and closes the log, when its client resets the output at once",
+  { timeout: 30_000 },
+  async () => {
+    using temp = tempFolder();
+    mkdirSync(join(temp.path, "default_web"));
+    const logFile = firstPart(join(temp.path, "default_web"));
+    writeFileSync(logFile, "");
+    await using kubelet = await node({}, logFile);
+    const client = await askForStreams(kubelet.port, "/attach/default/web/app?output=1");
+    assert.ok(client instanceof SpdyClient);
+    client.socket.cork();
+    client.open({ streamType: "error" });
+    const stdout = client.open({ streamType: "stdout" });
+    client.send({ type: "reset", stream: stdout.id, status: 5 });
+    client.socket.uncork();
+    await client.replied();
+    for (let line = 0; line < 3; line++) appendFileSync(logFile, "a line that nobody reads\n".repeat(4000));
+    client.socket.destroy();
+    await waitFor("nothing is left", () => kubelet.services.limits.sessions.now === 0);
+  },
+);
 
 test(
   "a followed log ends with the rights of its reader, and its last line says so",
