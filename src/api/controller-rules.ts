@@ -105,6 +105,12 @@ export const controllerRules = {
     { apiGroups: [""], resources: ["nodes"], verbs: read, why: "which names and addresses are taken" },
     { apiGroups: [group], resources: [plural], verbs: read, why: "which apps refer to Secrets" },
     { apiGroups: [rbac], resources: ["roles", "rolebindings"], verbs: read, why: "its own, to restore them" },
+    {
+      apiGroups: [""],
+      resources: ["namespaces"],
+      verbs: ["get"],
+      why: "whether a name in a certificate could be that of a Service",
+    },
   ],
 } satisfies Record<string, readonly Rule[]>;
 
@@ -158,8 +164,8 @@ export const claimRules: readonly Rule[] = [
   {
     apiGroups: [""],
     resources: ["configmaps"],
-    verbs: [...read, "create", "patch"],
-    why: "records whose key has which node name",
+    verbs: [...read, "create", "patch", "delete"],
+    why: "records whose key has which node name, and which nodes are refused",
   },
 ];
 

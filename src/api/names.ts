@@ -152,6 +152,15 @@ export const labels = {
 /** The taint on Nodes that an agent registered. It keeps Pods away. */
 export const nodeTaint = { key: labels.node, effect: "NoSchedule" } as const;
 
+/** The annotation on Nodes that an agent made or adopted. */
+export const registeredBy = `${group}/registered-by`;
+
+/** The label of namespaces: `"false"` for no Pods that show apps; `"true"` where `--pods labelled` of the manifests requires it. */
+export const podsLabel = `${group}/pods`;
+
+/** The component in the events of agents. */
+export const agentComponent = "nckubelet";
+
 /** How the names of namespaces begin that belong to Kubernetes itself. No app is shown as a Pod there. */
 export const systemNamespacePrefix = "kube-";
 
@@ -190,6 +199,14 @@ export function nodeNameProblem(name: string): string | undefined {
       `${JSON.stringify(name.slice(agentLease("").length))}`;
   }
   return undefined;
+}
+
+/**
+ * Reports whether a host name is the name of a node, or that with a domain. No other is in its Node and its certificate: what a machine
+ * calls itself is no proof.
+ */
+export function isHostOf(node: string, host: string): boolean {
+  return host === node || host.startsWith(`${node}.`);
 }
 
 interface Named {
@@ -257,10 +274,13 @@ export function claimName(node: string): string {
 }
 
 /** The data of such a ConfigMap. */
-export const claimKeys = ["key", "node"] as const;
+export const claimKeys = ["key", "since", "invited", "node", "names", "namedAt"] as const;
 
 /** How the names of the Roles begin with which the agent of a node reads the Secrets of its apps; a digest of the node follows. */
 export const grantPrefix = "nckubelet-node-";
+
+/** The ConfigMap there with the nodes whose agents may write nothing, each with the reason. */
+export const refusedNodes = "refused-nodes";
 
 /** Returns the audience of tokens for the agent of one node: nothing else accepts them. */
 export function nodeAudience(node: string): string {

@@ -82,6 +82,7 @@ export const reasons = [
   "Escaped",
   "LimitRangeBypassed",
   "NoLimits",
+  "NamespaceWithoutPods",
   "PodForbidden",
   "PodNotSupported",
   "PodSecurity",

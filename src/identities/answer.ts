@@ -1,27 +1,36 @@
 /** Reads what the decision about a request depends on, and writes the answer. */
 import { Buffer } from "node:buffer";
-import { agentLease, agentNamespace, claimName, leaseNamespace } from "../api/names.ts";
+import { isIP } from "node:net";
+import { agentLease, agentNamespace, claimName, leaseNamespace, refusedNodes } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { objectsOf } from "../kube/guarded-write.ts";
 import { isOutdated } from "../kube/kube-error.ts";
 import type { ObjectStore } from "../kube/object-store.ts";
-import { certificateRequests, configMaps, leases, nodes } from "../kube/resources.ts";
+import { certificateRequests, configMaps, leases, namespaces, nodes } from "../kube/resources.ts";
 import type { KubeObject } from "../kube/wire.ts";
 import { canonicalAddress } from "../lib/x509/x509.ts";
 import type { Logger } from "../lib/log.ts";
-import { type Node, ownerOf } from "../node/node-object.ts";
+import { isoSeconds } from "../lib/time.ts";
+import { makerOf, type Node } from "../node/node-object.ts";
 import { decide, readRequest, type Verdict, type Wanted, type World } from "./decide.ts";
 import { readServerNames } from "./server-names.ts";
-import { type ClaimObject, newClaim, type RequestObject, slimRequest } from "./types.ts";
+import { type ClaimObject, newClaim, nodeOfClaim, type RequestObject, slimRequest } from "./types.ts";
 
 export interface AnswerParts {
   client: KubeClient;
   log: Logger;
   /** Every Node by its name. */
-  known: ReadonlyMap<string, { names: readonly string[] }>;
+  known: ReadonlyMap<string, KnownNode>;
   requests: ObjectStore<RequestObject>;
   claims: ObjectStore<ClaimObject>;
   signal: AbortSignal;
+}
+
+export interface KnownNode {
+  uid: string;
+  /** Names and addresses, as the Node lists them. */
+  names: readonly string[];
+  maker: "agent" | "kubelet" | "other";
 }
 
 export interface Answers {
@@ -29,6 +38,10 @@ export interface Answers {
   answer(request: RequestObject): Promise<void>;
   /** Records which Node came of a claim. */
   bind(claim: ClaimObject, uid: string): Promise<void>;
+  /** Refuses every write to the agent of a node, for a reason, or no longer. */
+  refuse(node: string, reason: string | null): Promise<void>;
+  /** Deletes a claim of which no node came, unless its agent lives. */
+  release(claim: ClaimObject): Promise<boolean>;
   /** Deletes a request that is over. */
   remove(request: RequestObject): Promise<void>;
 }
@@ -39,42 +52,84 @@ export function createAnswers({ client, log, known, requests, claims, signal }: 
     claims: objectsOf<ClaimObject>(client, configMaps, { signal }),
     nodes: objectsOf<Node>(client, nodes, { signal }),
     leases: objectsOf<KubeObject>(client, leases, { signal }),
+    namespaces: objectsOf<KubeObject>(client, namespaces, { signal }),
   };
 
-  const look = async ({ kind, node: name }: Wanted): Promise<World & { claimed?: ClaimObject }> => {
-    const [node, lease, claimed, servers] = await Promise.all([
+  /** Returns the namespaces in which Services could have these names: `web.team`, or `db-0.db.team`. */
+  const namespacesOf = async (names: readonly string[]) => {
+    const ends = names.filter((name) => name.includes(".") && !isIP(name)).map(lastLabel);
+    const found = await Promise.all([...new Set(ends)].map((name) => objects.namespaces.read({ name })));
+    return found.map((namespace) => namespace?.metadata.name);
+  };
+
+  const look = async ({ kind, node: name, request }: Wanted): Promise<World & { claimed?: ClaimObject }> => {
+    const [node, lease, claimed, servers, taken] = await Promise.all([
       objects.nodes.read({ name }),
-      objects.leases.read({ namespace: leaseNamespace, name: agentLease(name) }),
+      leaseOf(name),
       objects.claims.read({ namespace: agentNamespace, name: claimName(name) }),
       kind === "serving" ? readServerNames(client, signal) : new Array<string>(),
+      namespacesOf(kind === "serving" ? request.names : []),
     ]);
     return {
-      node: node && { uid: node.metadata.uid, names: namesOf(node), ofAgent: ownerOf(node) === "agent" },
-      hasLease: lease !== undefined,
-      claim: claimed && { key: claimed.data?.key, nodeUid: claimed.data?.node },
+      node: node && { uid: node.metadata.uid, names: namesOf(node), ofAgent: makerOf(node) !== "kubelet" },
+      lease,
+      claim: claimed && {
+        key: claimed.data?.key,
+        nodeUid: claimed.data?.node,
+        isInvited: claimed.data?.invited === "true",
+      },
+      pending: [...claims.values()].filter((claim) => claim.data?.key && !known.has(nodeOfClaim(claim) ?? ""))
+        .length,
       claimed,
       holderOf(wanted) {
         if (servers.includes(wanted)) return "belongs to the API server";
-        const isHeld = ([other, { names }]: [string, { names: readonly string[] }]) =>
-          other !== name && (other === wanted || names.includes(wanted));
+        if (!isIP(wanted) && wanted.includes(".")) {
+          const end = lastLabel(wanted);
+          if (taken.includes(end)) return `could be that of a Service in the namespace ${end}`;
+          // Then the API server does not show which names it has.
+          if (client.access.proxy && wanted !== name) {
+            return "could be that of the API server, which this controller reaches through a proxy";
+          }
+        }
+        const own = namedIn(claimed);
+        const isHeld = ([other, node]: [string, KnownNode]) =>
+          other !== name && (other === wanted || node.names.includes(wanted) &&
+              isEarlier(wanted, node, namedIn(claims.get(claimName(other))), own));
         const [holder] = [...known].find(isHeld) ?? [];
         return holder && `belongs to the Node ${holder}`;
       },
     };
   };
 
+  const leaseOf = async (node: string) => {
+    const names = [agentLease(node), node];
+    const found = await Promise.all(
+      names.map((name) => objects.leases.read({ namespace: leaseNamespace, name })),
+    );
+    return names.find((_, index) => found[index]);
+  };
+
   /** A claim for another Node than the current one starts again. */
   const claim = async (
     node: string,
-    key: string,
+    { key, isInvited }: { key: string; isInvited: boolean },
     { claimed, node: current }: Awaited<ReturnType<typeof look>>,
   ) => {
-    if (!claimed) claims.apply(await objects.claims.create(newClaim(node, key)));
+    const fresh = { key, since: isoSeconds(Date.now()), ...(isInvited ? { invited: "true" } : {}) };
+    if (!claimed) claims.apply(await objects.claims.create(newClaim(node, fresh)));
     else if (
       claimed.data?.key !== key || claimed.data.node !== undefined && claimed.data.node !== current?.uid
     ) {
-      claims.apply(await objects.claims.patch(claimed.metadata, { data: { key, node: null } }));
+      const none = { invited: null, node: null, names: null, namedAt: null };
+      claims.apply(await objects.claims.patch(claimed.metadata, { data: { ...none, ...fresh } }));
     }
+  };
+
+  /** What other nodes may not have from now on. */
+  const recordNames = async (names: readonly string[], { claimed }: Awaited<ReturnType<typeof look>>) => {
+    if (!claimed?.data?.key) return;
+    const data = { names: names.join(" "), namedAt: isoSeconds(Date.now()) };
+    claims.apply(await objects.claims.patch(claimed.metadata, { data }));
   };
 
   return {
@@ -87,7 +142,10 @@ export function createAnswers({ client, log, known, requests, claims, signal }: 
       else {
         const world = await look(wanted);
         verdict = decide(wanted, world);
-        if ("claim" in verdict && verdict.claim) await claim(wanted.node, verdict.claim.key, world);
+        if ("approve" in verdict) {
+          if (verdict.claim) await claim(wanted.node, verdict.claim, world);
+          else await recordNames(wanted.request.names, world);
+        }
       }
       const condition = "deny" in verdict
         ? { type: "Denied", ...verdict.deny }
@@ -103,6 +161,26 @@ export function createAnswers({ client, log, known, requests, claims, signal }: 
     async bind(claim, uid) {
       claims.applyAnswer(await objects.claims.patch(claim.metadata, { data: { node: uid } }));
     },
+    async refuse(node, reason) {
+      const ref = { namespace: agentNamespace, name: refusedNodes };
+      const list = await objects.claims.read(ref);
+      const data = { [node]: reason };
+      if (list) claims.applyAnswer(await objects.claims.patch(list.metadata, { data }));
+      else if (reason !== null) {
+        const body = { apiVersion: "v1", kind: "ConfigMap", metadata: ref, data } as KubeObject;
+        claims.applyAnswer(await objects.claims.create(body));
+      }
+      log.warn(reason === null ? "a node is no longer refused" : "a node is refused", { node, why: reason });
+    },
+    async release(claim) {
+      const { metadata: { name, uid, resourceVersion }, data } = claim;
+      const node = nodeOfClaim(claim)!;
+      if (await objects.nodes.read({ name: node }) || await leaseOf(node)) return false;
+      await objects.claims.remove({ namespace: agentNamespace, name, uid, resourceVersion });
+      claims.forget({ key: name, uid });
+      log.info("released the name of a node that does not exist", { node, key: data?.key });
+      return true;
+    },
     async remove({ metadata }) {
       const { name, uid } = metadata;
       await objects.requests.remove({ name, uid }).catch((error) => {
@@ -112,6 +190,32 @@ export function createAnswers({ client, log, known, requests, claims, signal }: 
       requests.forget({ key: name, uid });
     },
   };
+}
+
+/** The names in the last serving certificate of a claim's node. */
+function namedIn(claim: ClaimObject | undefined): { names: string[]; at: string } | undefined {
+  const { names, namedAt: at = "" } = claim?.data ?? {};
+  return names === undefined ? undefined : { names: names.split(" "), at };
+}
+
+/**
+ * Reports whether another Node that lists a name had it before the one that wants it. Nodes of agents list what they like: what counts is
+ * what they got a certificate for, and of two that did, the later one, since the earlier did not list the name then.
+ */
+function isEarlier(
+  name: string,
+  { maker }: KnownNode,
+  theirs: ReturnType<typeof namedIn>,
+  own: ReturnType<typeof namedIn>,
+): boolean {
+  if (maker === "kubelet") return true;
+  const isOwn = own?.names.includes(name) ?? false;
+  if (!theirs) return !isOwn;
+  return theirs.names.includes(name) && !(isOwn && own!.at > theirs.at);
+}
+
+function lastLabel(name: string): string {
+  return name.slice(name.lastIndexOf(".") + 1);
 }
 
 /** Returns the addresses of a Node, names and IP addresses. */

@@ -4,20 +4,22 @@
  * A node's name belongs to the key that first got a certificate for it: the claim records it, and the Node that came of it. With that
  * key the name can be had again by certificate or bootstrap token, with another it is taken. A claim whose Node was deleted is void.
  */
+import { isIP } from "node:net";
 import {
   agentGroup,
-  agentLease,
   agentNamespace,
   agentUser,
   bootstrapGroup,
   claimName,
   clientSigner,
+  isHostOf,
   nodeNameProblem,
   nodeOfAgent,
   servingGroup,
   servingSigner,
   servingUser,
 } from "../api/names.ts";
+import { isOfNoMachine } from "../lib/special-addresses.ts";
 import { canonicalAddress, parseCertificateRequest, type ParsedRequest } from "../lib/x509/x509.ts";
 
 /** What the API server knows of a request; it sets username and groups itself. */
@@ -32,12 +34,14 @@ export interface CertificateRequest {
 
 /** What was read for the decision. */
 export interface World {
-  /** The Node of the requested name. `names` are its names and addresses; `ofAgent`: no kubelet maintains it. */
+  /** The Node of the requested name. `names` are its names and addresses; `ofAgent`: no kubelet made it. */
   node?: { uid: string; names: readonly string[]; ofAgent: boolean };
-  /** An agent has a Lease with that name. */
-  hasLease: boolean;
+  /** The Lease of that name, of an agent or a kubelet; undefined if there is none. */
+  lease?: string;
   /** Without a key it is an invitation: the next one who asks gets the name. */
-  claim?: { key?: string; nodeUid?: string };
+  claim?: { key?: string; nodeUid?: string; isInvited?: boolean };
+  /** How many claims have a key and no Node. */
+  pending: number;
   /** Says what else has a name or an address, such as `the Node "b"`. */
   holderOf(name: string): string | undefined;
 }
@@ -49,6 +53,7 @@ export interface Denial {
     | "WrongUsages"
     | "WrongRequester"
     | "NameTaken"
+    | "TooManyNames"
     | "NodeDeleted"
     | "WrongNames";
   message: string;
@@ -64,7 +69,10 @@ export interface Wanted {
 }
 
 /** `claim`: the record that must be there before the approval. */
-export type Verdict = { approve: Wanted; claim?: { key: string } } | { deny: Denial };
+export type Verdict = { approve: Wanted; claim?: { key: string; isInvited: boolean } } | { deny: Denial };
+
+/** Who has a bootstrap token could take every name, and fill the memory of the API server. */
+const mostPending = 200;
 
 const usagesOf = {
   client: [["client auth", "digital signature"]],
@@ -126,14 +134,22 @@ export function decide(wanted: Wanted, world: World): Verdict {
   return wanted.kind === "client" ? decideClient(wanted, world) : decideServing(wanted, world);
 }
 
-function decideClient(wanted: Wanted, { node: current, hasLease, claim: recorded }: World): Verdict {
+function decideClient(wanted: Wanted, { node: current, lease, claim: recorded, pending }: World): Verdict {
   const { node, by, request: { names, key } } = wanted;
   if (names.length > 0) {
     return deny("WrongNames", `a client certificate has no alternative names, not ${names.join(", ")}`);
   }
   const isVoid = recorded?.nodeUid !== undefined && recorded.nodeUid !== current?.uid;
   const claim = isVoid ? undefined : recorded;
-  const accepted = { approve: wanted, claim: { key } };
+  // An account with the name of the node is an invitation, too: administrators make it.
+  const isInvited = by === "service account" ||
+    recorded !== undefined &&
+      (recorded.key === undefined || recorded.key === key && recorded.isInvited === true);
+  const accepted = { approve: wanted, claim: { key, isInvited } };
+  const isOfKubelet = current !== undefined && !current.ofAgent && claim?.nodeUid === undefined;
+  if (isOfKubelet && recorded && !isInvited) {
+    return deny("NameTaken", `a kubelet made the Node ${node}: use another --node-name, or ${freeing(node)}`);
+  }
   if (claim && (claim.key === undefined || claim.key === key)) return accepted;
   if (claim) {
     return deny(
@@ -150,15 +166,22 @@ function decideClient(wanted: Wanted, { node: current, hasLease, claim: recorded
       `the Node ${node} was deleted, so its certificate is not renewed: run nckubelet join with a new token`,
     );
   }
-  if (!current && !hasLease) return accepted;
-  const what = current ? `the Node ${node}` : `the Lease ${agentLease(node)} of an agent`;
-  return deny("NameTaken", `${what} exists: use another --node-name, or ${freeing(node)}`);
+  if (current || lease) {
+    const what = current ? `the Node ${node}` : `the Lease ${lease}`;
+    return deny("NameTaken", `${what} exists: use another --node-name, or ${freeing(node)}`);
+  }
+  if (recorded || pending < mostPending) return accepted;
+  return deny(
+    "TooManyNames",
+    `${pending} nodes got certificates and registered no Node; their names are free again after 24 hours, or with ` +
+      `kubectl -n ${agentNamespace} delete configmap ${claimName("NODE")}`,
+  );
 }
 
 function decideServing(wanted: Wanted, { node: current, claim, holderOf }: World): Verdict {
   const { node, request: { names } } = wanted;
   if (!current) return deny("NodeDeleted", `there is no Node ${node}`);
-  if (!current.ofAgent) return deny("NameTaken", `a kubelet maintains the Node ${node}, and serves there`);
+  if (!current.ofAgent) return deny("NameTaken", `a kubelet made the Node ${node}, and serves there`);
   if (claim?.nodeUid !== undefined && claim.nodeUid !== current.uid) {
     return deny(
       "NodeDeleted",
@@ -171,7 +194,7 @@ function decideServing(wanted: Wanted, { node: current, claim, holderOf }: World
     if (!allowed.includes(name)) {
       return deny("WrongNames", `${name} is no name or address of the Node ${node}: ${allowed.join(", ")}`);
     }
-    const other = reservedName(name) ?? holderOf(name);
+    const other = reservedName(name) ?? foreignHost(node, name) ?? holderOf(name);
     if (other) return deny("WrongNames", `${name}: ${other}`);
   }
   return { approve: wanted };
@@ -182,9 +205,15 @@ function decideServing(wanted: Wanted, { node: current, claim, holderOf }: World
  * authority, would let a node pose as the API server or as a Service.
  */
 function reservedName(name: string): string | undefined {
-  const isReserved = /^(?:kubernetes|localhost)(?:\.|$)|(?:^|\.)svc(?:\.|$)|\.cluster\.local$/.test(name) ||
-    /^(?:127\.|::1?$|0\.)/.test(name);
+  const isReserved =
+    /^(?:kubernetes|localhost)(?:\.|$)|(?:^|\.)svc(?:\.|$)|\.(?:pod|localhost|cluster\.local)$/.test(name) ||
+    isOfNoMachine(name);
   return isReserved ? "belongs to the API server, to Services or to no node" : undefined;
+}
+
+/** What a machine calls itself is no proof: a Node may list any host name. */
+function foreignHost(node: string, name: string): string | undefined {
+  return isIP(name) || isHostOf(node, name) ? undefined : `is not ${node}, with or without a domain`;
 }
 
 function freeing(node: string): string {

@@ -10,7 +10,7 @@
  * approval, and only one of two requests for it succeeds. A controller that is killed at any point leaves requests undecided, or a
  * claim whose key gets its certificate with the next request. Requests of others are not touched.
  */
-import { agentNamespace } from "../api/names.ts";
+import { agentNamespace, claimName, refusedNodes } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import type { Controller } from "../kube/controller.ts";
 import { createFollowers, eachOf, type Hub } from "../kube/follower.ts";
@@ -19,13 +19,19 @@ import { ObjectStore } from "../kube/object-store.ts";
 import { certificateRequests, configMaps, nodes } from "../kube/resources.ts";
 import type { Logger } from "../lib/log.ts";
 import { sleep } from "../lib/sleep.ts";
-import type { Node } from "../node/node-object.ts";
+import { makerOf, type Node } from "../node/node-object.ts";
 import { systemClock } from "../report/clock.ts";
 import { createKeyedWriter } from "../report/keyed-writer.ts";
-import { createAnswers, namesOf } from "./answer.ts";
+import { type Answers, createAnswers, type KnownNode, namesOf } from "./answer.ts";
 import { isOfAgent } from "./decide.ts";
 import { createGrants } from "./write-grants.ts";
-import { type ClaimObject, nodeOfClaim, type RequestObject, slimRequest } from "./types.ts";
+import {
+  type ClaimObject,
+  nodeOfClaim,
+  type RefusedNodes,
+  type RequestObject,
+  slimRequest,
+} from "./types.ts";
 
 export interface IdentitiesOptions {
   client: KubeClient;
@@ -33,12 +39,17 @@ export interface IdentitiesOptions {
   hub: Hub;
   /** How long a decided request stays, for its requester to read. */
   keepMs?: number;
+  /** How long a name without a Node stays with the key that got it. */
+  keepNameMs?: number;
 }
+
+/** In the list of refused nodes; what administrators write there has other words, and stays. */
+export const ofKubelet = "a kubelet made the Node of this name";
 
 type Key = `request/${string}` | `node/${string}`;
 
 export function createIdentitiesController(options: IdentitiesOptions): Controller {
-  const { client, log, hub, keepMs = 600_000 } = options;
+  const { client, log, hub, keepMs = 600_000, keepNameMs = 24 * 3_600_000 } = options;
   const clock = systemClock;
   /** Tells the leader's queue that something may be due. */
   let onKey: (key: Key) => void = () => {};
@@ -49,10 +60,14 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
   });
   const claims = new ObjectStore<ClaimObject>({
     idOf,
-    onChange: (now, before) => onKey(`node/${nodeOfClaim((now ?? before)!)}`),
+    onChange: (now, before) => {
+      const node = nodeOfClaim((now ?? before)!);
+      if (node !== undefined) return onKey(`node/${node}`);
+      // The list of refused nodes.
+      for (const claim of claims.values()) onKey(`node/${nodeOfClaim(claim) ?? ""}`);
+    },
   });
-  /** The uid, names and addresses of every Node. */
-  const known = new Map<string, { uid: string; names: string[] }>();
+  const known = new Map<string, KnownNode>();
   const followers = createFollowers(hub);
   followers.follow<RequestObject>({
     resource: certificateRequests,
@@ -61,31 +76,56 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
   });
   followers.follow<ClaimObject>({
     resource: configMaps,
-    options: { namespace: agentNamespace, filter: (claim) => nodeOfClaim(claim) !== undefined },
+    options: {
+      namespace: agentNamespace,
+      filter: (map) => nodeOfClaim(map) !== undefined || map.metadata.name === refusedNodes,
+    },
     ...into(claims),
   });
   followers.follow<Node>({
     resource: nodes,
     ...eachOf<Node>((node) => {
       const { name = "", uid = "" } = node.metadata ?? {};
-      const isNew = known.get(name)?.uid !== uid;
-      known.set(name, { uid, names: namesOf(node) });
-      if (isNew) onKey(`node/${name}`);
-    }, ({ metadata }) => void known.delete(metadata?.name ?? "")),
+      const [before, maker] = [known.get(name), makerOf(node)];
+      known.set(name, { uid, names: namesOf(node), maker });
+      if (before?.uid !== uid || before.maker !== maker) onKey(`node/${name}`);
+    }, ({ metadata }) => {
+      const { name = "" } = metadata ?? {};
+      known.delete(name);
+      onKey(`node/${name}`);
+    }),
   });
 
   // Approvals do not wait for what these need.
   const grantFollowers = createFollowers(hub);
   const writeGrants = createGrants({ client, log, followers: grantFollowers });
 
-  const claimOf = (node: string) => claims.get(`nckubelet-${node}`);
+  const claimOf = (node: string) => claims.get(claimName(node));
+  /** When to look again at the claims of agents that live without a Node. */
+  const keptUntil = new Map<string, number>();
+  /** What a node and its claim need next. */
+  const stepFor = (
+    node: string,
+  ): { kind: "bind" | "refuse" | "accept" | "release"; at: number } | undefined => {
+    const [claim, made] = [claimOf(node), known.get(node)];
+    if (!claim) return undefined;
+    const { data: { key, since, invited, node: uid } = {}, metadata } = claim;
+    const isInvited = key === undefined || invited === "true";
+    const refused = (claims.get(refusedNodes) as RefusedNodes | undefined)?.data?.[node];
+    const at = clock.now();
+    if (isInvited && refused === ofKubelet) return { kind: "accept", at };
+    const isBound = made !== undefined && uid !== undefined && (uid === made.uid || made.maker !== "kubelet");
+    if (key === undefined || isBound) return undefined;
+    if (made?.maker === "agent" || made && isInvited) return { kind: "bind", at };
+    if (made) return made.maker === "kubelet" && refused === undefined ? { kind: "refuse", at } : undefined;
+    const from = Date.parse(since ?? metadata.creationTimestamp ?? "") || clock.wall();
+    const expired = at + Math.max(0, from + keepNameMs - clock.wall());
+    return { kind: "release", at: Math.max(expired, keptUntil.get(node) ?? 0) };
+  };
   /** When a key needs work, in the time of the clock; undefined for never. */
   const dueAt = (key: Key): number | undefined => {
     const [kind, name = ""] = key.split("/", 2);
-    if (kind === "node") {
-      const claim = claimOf(name);
-      return claim?.data?.key && !claim.data.node && known.has(name) ? clock.now() : undefined;
-    }
+    if (kind === "node") return stepFor(name)?.at;
     const request = requests.get(name);
     if (!request) return undefined;
     const decided = decidedAt(request);
@@ -109,20 +149,30 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
       async write(key) {
         if (!isLeader() || signal.aborted) return "skipped";
         const [kind, name = ""] = key.split("/", 2);
-        if (kind === "node") return await answers.bind(claimOf(name)!, known.get(name)!.uid);
+        if (kind === "node") return await perform(answers, name);
         const request = requests.get(name)!;
         await (decidedAt(request) === undefined ? answers.answer(request) : answers.remove(request));
       },
     });
     onKey = queue.scheduleSeen;
     for (const { metadata } of requests.values()) onKey(`request/${metadata.name}`);
-    for (const claim of claims.values()) onKey(`node/${nodeOfClaim(claim)}`);
+    for (const claim of claims.values()) onKey(`node/${nodeOfClaim(claim) ?? ""}`);
     try {
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
     } finally {
       onKey = () => {};
       queue.close();
     }
+  };
+
+  const perform = async (answers: Answers, node: string) => {
+    const [step, claim] = [stepFor(node), claimOf(node)];
+    if (!step || !claim || step.at > clock.now()) return "skipped";
+    if (step.kind === "bind") await answers.bind(claim, known.get(node)!.uid);
+    else if (step.kind === "release") {
+      if (await answers.release(claim)) keptUntil.delete(node);
+      else keptUntil.set(node, clock.now() + keepNameMs);
+    } else await answers.refuse(node, step.kind === "refuse" ? ofKubelet : null);
   };
 
   const isPending = (request: RequestObject) => decidedAt(request) === undefined;

@@ -60,7 +60,7 @@ export async function shownNames(
 /** Node lists them as `DNS:a, IP Address:10.0.0.1`. */
 function namesIn(text: string): string[] {
   return text.split(", ").flatMap((entry) => /^(?:DNS|IP Address):(.+)$/.exec(entry)?.[1] ?? [])
-    .map((name) => canonicalAddress(name.toLowerCase()));
+    .map(canonicalAddress);
 }
 
 function hostOf({ hostname }: URL): string {

@@ -25,11 +25,20 @@ export interface Condition {
   lastUpdateTime?: string;
 }
 
-/** The record of whose key has the name of a node. Administrators create empty ones as invitations. */
+/**
+ * The record of whose key has the name of a node. Administrators create empty ones as invitations. `key`: `sha256:HEX` of the public key;
+ * `since`: when it got the name; `invited`: `true` if an administrator lets it have the name of a kubelet's Node; `node`: the uid of the
+ * Node that came of it; `names`: what the last serving certificate is for, with spaces between; `namedAt`: when that was approved.
+ */
 export interface ClaimObject extends KubeObject {
   metadata: Meta & { namespace: string };
-  /** `key`: `sha256:HEX` of the public key; `node`: the uid of the Node that came of it. */
   data?: Partial<Record<typeof claimKeys[number], string>>;
+}
+
+/** The ConfigMap with a reason for each node whose agent may write nothing: a policy reads it. */
+export interface RefusedNodes extends KubeObject {
+  metadata: Meta & { namespace: string };
+  data?: Record<string, string>;
 }
 
 /** Longer requests are no agent's: the rest of one is not kept, and what is left is refused. */
@@ -59,11 +68,14 @@ export function nodeOfClaim({ metadata }: ClaimObject): string | undefined {
   return metadata.name.startsWith(prefix) ? metadata.name.slice(prefix.length) : undefined;
 }
 
-export function newClaim(node: string, key: string): KubeObject & { data: ClaimObject["data"] } {
+export function newClaim(
+  node: string,
+  data: ClaimObject["data"],
+): KubeObject & { data: ClaimObject["data"] } {
   return {
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: { name: claimName(node), namespace: agentNamespace },
-    data: { key },
+    data,
   };
 }

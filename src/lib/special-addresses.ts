@@ -23,6 +23,11 @@ export function describeMetadataAddress(address: string): string | undefined {
   return contains(metadata, address) ? "the address of a metadata service" : undefined;
 }
 
+/** Reports whether an address cannot be that of one machine: loopback, link-local, multicast, reserved, or of a metadata service. */
+export function isOfNoMachine(address: string): boolean {
+  return isLoopback(address) || describeMetadataAddress(address) !== undefined || contains(reserved, address);
+}
+
 /** Returns the address in a URL whose host is one; the URL parser has normalized 0xA9FEA9FE and the like. */
 export function hostAddress({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[|\]$/g, "");
@@ -55,6 +60,8 @@ loopback.addSubnet("127.0.0.0", 8, "ipv4");
 loopback.addAddress("::1", "ipv6");
 
 const linkLocal = blockList({ "169.254.0.0": 16, "fe80::": 10 });
+
+const reserved = blockList({ "0.0.0.0": 8, "127.0.0.0": 8, "224.0.0.0": 3, "::": 127, "ff00::": 8 });
 
 const metadata = blockList({
   "100.100.100.200": 32, // Alibaba Cloud

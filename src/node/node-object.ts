@@ -1,7 +1,7 @@
 /** The Node object that the agent writes. Pure. */
 import type { V1Node, V1NodeCondition } from "@kubernetes/client-node";
 import { withTransitionTime } from "../api/conditions.ts";
-import { group, labels as nodeLabels, nodeTaint } from "../api/names.ts";
+import { group, isHostOf, labels as nodeLabels, nodeTaint, registeredBy } from "../api/names.ts";
 import type { Taint } from "../api/node-labels.ts";
 import type { Wire } from "../kube/wire.ts";
 import { isoSeconds } from "../lib/time.ts";
@@ -34,7 +34,7 @@ export interface NodePicture {
 
 export const nodeAnnotations = {
   /** On Nodes that an agent registered or adopted. */
-  registered: `${group}/registered-by`,
+  registered: registeredBy,
   hardware: `${group}/hardware`,
   cpuModel: `${group}/cpu-model`,
 } as const;
@@ -50,6 +50,15 @@ export function ownerOf(node: Node): "agent" | "kubelet" | "nobody" {
   const version = node.status?.nodeInfo?.kubeletVersion;
   if (version) return version.endsWith(versionSuffix) ? "agent" : "kubelet";
   return node.metadata?.annotations?.[nodeAnnotations.registered] === mark ? "agent" : "nobody";
+}
+
+/**
+ * Returns who made a Node. Unlike its version it is no word of the agent that uses it now: the admission policy lets agents set the mark
+ * at the creation, and on a Node that has never had a status.
+ */
+export function makerOf({ metadata, status }: Node): "agent" | "kubelet" | "other" {
+  if (metadata?.annotations?.[nodeAnnotations.registered] === mark) return "agent";
+  return status?.nodeInfo?.kubeletVersion ? "kubelet" : "other";
 }
 
 export function newNode(picture: NodePicture, now: number): Node {
@@ -88,13 +97,14 @@ export function lookedAfter({ metadata }: Node, picture: NodePicture): Pick<Node
   };
 }
 
-/** Returns a kubelet's Node with the agent's label, and without what the agent added while it owned the Node. */
-export function leftToKubelet({ metadata, spec }: Node): Pick<Node, "metadata" | "spec"> {
+/**
+ * Returns a kubelet's Node with the agent's label, and without the mark of its owner. The taint stays: who could remove it would get
+ * Pods of others, so that is for administrators.
+ */
+export function leftToKubelet({ metadata }: Node): Pick<Node, "metadata"> {
   const { [nodeAnnotations.registered]: registered, ...annotations } = metadata?.annotations ?? {};
   const labels = { ...metadata?.labels, [nodeLabels.node]: "true" };
-  if (registered !== mark) return { metadata: { ...metadata, labels }, spec };
-  const taints = spec?.taints?.filter(({ key }) => key !== nodeTaint.key);
-  return { metadata: { ...metadata, labels, annotations }, spec: { ...spec, taints } };
+  return { metadata: { ...metadata, labels, ...(registered === mark ? { annotations } : {}) } };
 }
 
 /** Returns the status of the agent's own Node; fields and conditions of other writers stay. */
@@ -103,7 +113,7 @@ export function nodeStatus(
   picture: NodePicture,
   now: number,
 ): NonNullable<Node["status"]> {
-  const { facts, reserved, diskBytes, kubeletPort = 0 } = picture;
+  const { name, facts, reserved, diskBytes, kubeletPort = 0 } = picture;
   const left = (share: number) => Math.max(0, 100 - share) / 100;
   // No Pods: without a kubelet, nothing would start them.
   const storage: Record<string, string> = diskBytes ? { "ephemeral-storage": formatBytes(diskBytes) } : {};
@@ -122,7 +132,8 @@ export function nodeStatus(
     },
     addresses: [
       ...facts.addresses.map((address) => ({ type: "InternalIP", address })),
-      { type: "Hostname", address: facts.hostname },
+      // As kubelets with --hostname-override do.
+      { type: "Hostname", address: isHostOf(name, facts.hostname) ? facts.hostname : name },
     ],
     // The API server connects to this port for logs and exec; 0 is none.
     daemonEndpoints: { kubeletEndpoint: { Port: kubeletPort } },

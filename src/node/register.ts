@@ -5,6 +5,7 @@
  * Guarantees: what other clients write to the Node stays; a write is rejected if the Node was recreated or changed since it was read;
  * an unchanged Node costs one write every five minutes.
  */
+import { nodeTaint } from "../api/names.ts";
 import type { KubeClient } from "../kube/client/client.ts";
 import { type Objects, objectsOf } from "../kube/guarded-write.ts";
 import { nodes } from "../kube/resources.ts";
@@ -88,7 +89,12 @@ export function createRegistration(options: RegistrationOptions): Registration {
         return await create(objects, picture);
       }
       const registered = mode === "always" || ownerOf(node) !== "kubelet";
-      if (known?.registered && !registered) log.info("a kubelet has taken the node over", { node: name });
+      if (known?.registered && !registered) {
+        const next = `kubectl taint node ${name} ${nodeTaint.key}:${nodeTaint.effect}-`;
+        log.info(`a kubelet has taken the node over; it gets Pods when an administrator runs ${next}`, {
+          node: name,
+        });
+      }
       known = { uid: node.metadata.uid, registered };
       if (registered) await lookAfter(objects, node, picture);
       else await write(objects, node, leftToKubelet(node));

@@ -362,6 +362,7 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
         metadata: { name: "node-1", ...metadata },
         spec,
       });
+      const annotations = { "app.example.com/registered-by": "nckubelet" };
       const role = { "node-role.kubernetes.io/control-plane": "" };
       const owners = [{ apiVersion: "v1", kind: "ConfigMap", name: "gone", uid: "0" }];
       const labels = { "kubernetes.io/hostname": "node-1", "app.example.com/nckubelet": "true" };
@@ -373,15 +374,24 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
       ];
       for (const label of [...Object.keys(role), ...restricted, "topology.kubernetes.io/zones"]) {
         const labels = { [label]: "" };
-        await refused(/may not give its new Node a label/, "POST", "/api/v1/nodes", node({ labels }, {}));
+        const body = node({ labels, annotations }, { taints: [own] });
+        await refused(/may not give its new Node a label/, "POST", "/api/v1/nodes", body);
       }
       const chosen = {
         "topology.kubernetes.io/zone": "z",
         "node.kubernetes.io/any": "",
         "example.com/rack": "7",
       };
-      await refused(/ownerReferences/, "POST", "/api/v1/nodes", node({ ownerReferences: owners }, {}));
-      await allowed("POST", "/api/v1/nodes", node({ labels: { ...labels, ...chosen } }, { taints: [own] }));
+      const owned = node({ ownerReferences: owners, annotations }, { taints: [own] });
+      await refused(/ownerReferences/, "POST", "/api/v1/nodes", owned);
+      const untainted = node({ labels, annotations }, {});
+      await refused(/has the annotation .* and the taint/, "POST", "/api/v1/nodes", untainted);
+      const unmarked = node({ labels }, { taints: [own] });
+      await refused(/has the annotation .* and the taint/, "POST", "/api/v1/nodes", unmarked);
+      const roomy = { ...node({ annotations }, { taints: [own] }), status: { capacity: { pods: "9" } } };
+      await refused(/offers no room for Pods/, "POST", "/api/v1/nodes", roomy);
+      const body = node({ labels: { ...labels, ...chosen }, annotations }, { taints: [own] });
+      await allowed("POST", "/api/v1/nodes", body);
       for (const label of Object.keys(chosen)) {
         await refused(/only these labels/, "PATCH", path, { metadata: { labels: { [label]: "other" } } });
       }
@@ -409,9 +419,140 @@ describe("crd/ on a real API server", { skip: skipUnless("control-plane") }, () 
 
       await allowed("PATCH", path, {
         metadata: { labels: { "kubernetes.io/arch": "amd64" }, annotations: { a: "b" } },
-        spec: { taints: [theirs] },
       });
-      await allowed("PATCH", `${path}/status`, { status: { capacity: { cpu: "2" } } });
+      await allowed("PATCH", `${path}/status`, { status: { capacity: { cpu: "2", pods: "0" } } });
+      for (const field of ["capacity", "allocatable"]) {
+        await refused(/offers no room for Pods/, "PATCH", `${path}/status`, {
+          status: { [field]: { pods: "110" } },
+        });
+      }
+      await refused(/may not remove the taint/, "PATCH", path, { spec: { taints: [theirs] } });
+    });
+
+    test("lists only addresses that can be those of its node", async (t) => {
+      if (needsPolicy(t)) return;
+      const path = "/api/v1/nodes/node-1/status";
+      const listed = (type: string, address: string) => ({ status: { addresses: [{ type, address }] } });
+      for (
+        const [type, address] of [
+          ["Hostname", "Kubernetes.Default.SVC"],
+          ["Hostname", "node-2"],
+          ["Hostname", "Node-1"],
+          ["Hostname", "node-1.default.svc"],
+          ["InternalDNS", "web.monitoring"],
+          ["ExternalDNS", "*"],
+          ["InternalIP", "127.0.0.1"],
+          ["InternalIP", "::1"],
+          ["InternalIP", "169.254.169.254"],
+          ["InternalIP", "fe80::1"],
+          ["ExternalIP", "0.0.0.0"],
+          ["InternalIP", "224.0.0.1"],
+          ["InternalIP", "node-2"],
+        ] as const
+      ) {
+        await refused(/the addresses of an agent's Node/, "PATCH", path, listed(type, address));
+      }
+      for (
+        const [type, address] of [
+          ["Hostname", "node-1"],
+          ["InternalDNS", "node-1.example.com"],
+          ["InternalIP", "10.0.0.7"],
+          ["InternalIP", "fd00::7"],
+        ] as const
+      ) {
+        await allowed("PATCH", path, listed(type, address));
+      }
+    });
+
+    test("changes nothing but its label on a kubelet's Node, unless an administrator lets it", async (t) => {
+      if (needsPolicy(t)) return;
+      const path = "/api/v1/nodes/node-1";
+      await asAdmin("PATCH", path, { metadata: { annotations: { "app.example.com/registered-by": null } } });
+      await asAdmin("PATCH", `${path}/status`, { status: { nodeInfo: { kubeletVersion: "v1.36.4" } } });
+      const why = /a kubelet made this Node/;
+      const mark = { "app.example.com/registered-by": "nckubelet" };
+      await refused(why, "PATCH", path, { metadata: { annotations: mark } });
+      await refused(why, "PATCH", path, { metadata: { labels: { "kubernetes.io/arch": "arm64" } } });
+      await refused(why, "PATCH", `${path}/status`, {
+        status: { conditions: [{ type: "Ready", status: "False" }] },
+      });
+      await refused(why, "PATCH", `${path}/status`, {
+        status: { nodeInfo: { kubeletVersion: "v1.36.4+nckubelet" } },
+      });
+      await allowed("PATCH", path, { metadata: { labels: { "app.example.com/nckubelet": null } } });
+      await allowed("PATCH", path, { metadata: { labels: { "app.example.com/nckubelet": "true" } } });
+      await asAdmin("PATCH", path, { metadata: { annotations: mark } });
+      await allowed("PATCH", `${path}/status`, { status: { capacity: { cpu: "4" } } });
+    });
+
+    test("writes events in its own name only, about apps, Pods and its own Node", async (t) => {
+      if (needsPolicy(t)) return;
+      const path = "/api/v1/namespaces/default/events";
+      const event = (name: string, parts: object = {}) => ({
+        apiVersion: "v1",
+        kind: "Event",
+        metadata: { name, namespace: "default" },
+        involvedObject: {
+          apiVersion: "app.example.com/v1alpha1",
+          kind: "NCApp",
+          namespace: "default",
+          name: "web",
+        },
+        source: { component: "nckubelet", host: "node-1" },
+        reportingComponent: "nckubelet",
+        reportingInstance: "node-1",
+        reason: "Started",
+        message: "is well",
+        type: "Normal",
+        ...parts,
+      });
+      const about = (involvedObject: object) => event("other", { involvedObject });
+      const why = /only events that name its node/;
+      for (
+        const body of [
+          event("other", { source: { component: "nckubelet", host: "node-2" } }),
+          event("other", { source: { component: "kubelet", host: "node-1" } }),
+          event("other", { source: {} }),
+          event("other", { reportingInstance: "node-2" }),
+          about({ apiVersion: "apps/v1", kind: "Deployment", namespace: "default", name: "web" }),
+          about({ apiVersion: "v1", kind: "Node", name: "node-2" }),
+          about({ apiVersion: "example.com/v1", kind: "NCApp", namespace: "default", name: "web" }),
+        ]
+      ) await refused(why, "POST", path, body);
+      await allowed("POST", path, event("own"));
+      await allowed(
+        "POST",
+        path,
+        about({ apiVersion: "v1", kind: "Pod", namespace: "default", name: "web" }),
+      );
+      await allowed("PATCH", `${path}/own`, { count: 2, message: "is well again" });
+      await refused(why, "PATCH", `${path}/own`, { source: { host: "node-2" } });
+      const theirs = {
+        source: { component: "kubelet", host: "worker" },
+        involvedObject: { kind: "Pod", namespace: "default", name: "x" },
+      };
+      await asAdmin("POST", path, event("theirs", theirs));
+      await refused(why, "PATCH", `${path}/theirs`, { message: "all is lost" });
+      await refused(why, "PATCH", `${path}/theirs`, event("theirs"));
+    });
+
+    test("writes nothing while its node is refused", async (t) => {
+      if (needsPolicy(t)) return;
+      const maps = "/api/v1/namespaces/nckubelet-agents/configmaps";
+      const list = (data: object) => ({
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "refused-nodes" },
+        data,
+      });
+      const touch = ["PATCH", "/api/v1/nodes/node-1", { metadata: { annotations: { a: "c" } } }] as const;
+      await asAdmin("POST", maps, list({ "node-2": "another one" }));
+      await allowed(...touch);
+      await asAdmin("PATCH", `${maps}/refused-nodes`, { data: { "node-1": "stolen" } });
+      await waitFor("the policy knows", async () => (await asAgent(...touch)).status === 403);
+      await refused(/refuses the agent of this node/, ...touch);
+      await asAdmin("DELETE", `${maps}/refused-nodes`);
+      await waitFor("it counts no longer", async () => (await asAgent(...touch)).status === 200);
     });
 
     test("writes mirrors only where an admin allows it, and without owners and finalizers", async (t) => {

@@ -1,7 +1,7 @@
 /** From a bootstrap token to a Ready node, with a real signer: kube-controller-manager signs what the controller approves. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { X509Certificate } from "node:crypto";
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { once } from "node:events";
 import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -318,7 +318,8 @@ testIdentities(
   async () => {
     const stolen = { kubeconfig: join(temp.path, "edge-7", "kubeconfig") };
     const ofToken = { token };
-    const table: [CertificateRequest, { token?: string; kubeconfig?: string }, RegExp][] = [
+    type Row = [CertificateRequest, { token?: string; kubeconfig?: string }, RegExp];
+    const table: Row[] = [
       [clientRequest("edge-7"), ofToken, /^Denied: node edge-7 has a certificate with another key/],
       [
         clientRequest("edge-9", { organization: "nckubelet:schedulers" }),
@@ -361,7 +362,57 @@ testIdentities(
         /^Denied: 127.0.0.1 is no name or address/,
       ],
       [clientRequest("edge-7"), stolen, /^Denied: node edge-7 has a certificate with another key/],
+      ...["Kubernetes.Default.SVC", "*", "*.example.com", "edge-7.", "127.1"].map((
+        name,
+      ): Row => [
+        servingRequest("edge-7", { names: ["edge-7", name] }),
+        stolen,
+        /^Denied: the alternative name ".*" is no plain host name/,
+      ]),
+      [
+        servingRequest("edge-7", { names: ["edge-7", "web.monitoring"] }),
+        stolen,
+        /^Denied: web.monitoring is no name or address of the Node edge-7/,
+      ],
+      [
+        servingRequest("edge-7", { names: [] }),
+        stolen,
+        /^Denied: a serving certificate needs alternative names/,
+      ],
+      [
+        servingRequest("edge-7", { usages: ["digital signature", "server auth", "client auth"] }),
+        stolen,
+        /^(Denied: the usages must be|refused: )/,
+      ],
+      [
+        servingRequest("edge-7", { organization: "system:masters" }),
+        stolen,
+        /^Denied: the subject must be O=system:nodes/,
+      ],
+      [
+        clientRequest("edge-9", { names: ["edge-9"] }),
+        ofToken,
+        /^Denied: a client certificate has no alternative names/,
+      ],
+      [clientRequest("Edge-9"), ofToken, /^Denied: the node name "Edge-9": not a node name/],
+      [
+        clientRequest("edge-9", { names: Array.from({ length: 90 }, (_, at) => `n${at}.${"x".repeat(40)}`) }),
+        ofToken,
+        /^Denied: the request has \d+ bytes, more than 4096/,
+      ],
+      [clientRequest("edge-9", { request: "x".repeat(9000) }), ofToken, /^refused: /],
+      [
+        clientRequest("edge-9", { request: clientRequest("edge-9").request.replace(/\n.{40}/, "\nAAAA") }),
+        ofToken,
+        /^(Denied|refused): /,
+      ],
+      [
+        clientRequest("edge-9", { keys: generateKeyPairSync("ec", { namedCurve: "P-384" }) }),
+        ofToken,
+        /^Denied: the key of the request is not an ECDSA key of P-256/,
+      ],
     ];
+    assert.ok(table.length >= 25);
     for (const [request, who, expected] of table) assert.match(String(await endOf(request, who)), expected);
   },
 );
@@ -412,7 +463,12 @@ testIdentities("a deleted Node is not renewed, not even if its agent registers i
     keys,
     String(await endOf(clientRequest("edge-9", { keys }))),
   );
-  const node = { apiVersion: "v1", kind: "Node", metadata: { name: "edge-9" } };
+  const node = {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name: "edge-9", annotations: { "app.example.com/registered-by": "nckubelet" } },
+    spec: { taints: [{ key: "app.example.com/nckubelet", effect: "NoSchedule" }] },
+  };
   const register = () => cluster.kubectl(["create", "-f", "-"], { kubeconfig, input: JSON.stringify(node) });
   const renewal = () => endOf(clientRequest("edge-9", { keys }), { kubeconfig });
   await register();
@@ -428,6 +484,40 @@ testIdentities("a deleted Node is not renewed, not even if its agent registers i
   await register();
   assert.match(String(await renewal()), /^Denied: the Node edge-9 was deleted/);
 });
+
+testIdentities(
+  "who has a bootstrap token gets no right over the Node of a kubelet by asking for its name first",
+  async () => {
+    const keys = newKeys();
+    const certificate = String(await endOf(clientRequest("worker-4", { keys })));
+    const kubeconfig = await kubeconfigOf("worker-4", keys, certificate);
+    await cluster.apply({ apiVersion: "v1", kind: "Node", metadata: { name: "worker-4" } });
+    const status = { nodeInfo: { kubeletVersion: "v1.36.4" } };
+    await cluster.request("/api/v1/nodes/worker-4/status", {
+      method: "PATCH",
+      contentType: "application/merge-patch+json",
+      body: { status },
+    });
+    const touch = async () => {
+      const words = ["label", "node", "worker-4", "app.example.com/nckubelet=true", "--overwrite"];
+      return (await cluster.kubectl(words, { kubeconfig, allowFail: true })).stderr;
+    };
+    await waitFor(
+      "the name is refused",
+      async () => /refuses the agent of this node/.test(await touch()),
+      60_000,
+    );
+    assert.match(
+      String(await endOf(clientRequest("worker-4", { keys }))),
+      /^Denied: a kubelet made the Node worker-4/,
+    );
+    // An administrator wants both on this machine.
+    await cluster.kubectl(["-n", "nckubelet-agents", "delete", "configmap", "nckubelet-worker-4"]);
+    await cluster.kubectl(["-n", "nckubelet-agents", "create", "configmap", "nckubelet-worker-4"]);
+    assert.doesNotMatch(String(await endOf(clientRequest("worker-4", { keys }))), /^(Denied|refused)/);
+    await waitFor("it is refused no longer", async () => await touch() === "", 60_000);
+  },
+);
 
 async function kubeconfigOf(node: string, { privateKey }: Keys, certificate: string): Promise<string> {
   const file = join(temp.path, `${node}.own`);

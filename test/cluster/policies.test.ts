@@ -1,6 +1,7 @@
 /** What stolen credentials cannot do: the shipped roles and admission policies on a real API server. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { buildPolicies, labelled } from "../../src/api/install/install.ts";
 import {
   agentGroup,
   agentUser,
@@ -380,7 +381,12 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     await refused(why, approver, "POST", path, claim("nckubelet-x", { data: { other: "x" } }));
     await refused(why, approver, "POST", path, claim("nckubelet-x", { binaryData: { key: "eA==" } }));
     await refused(why, approver, "PATCH", `${path}/nckubelet-node-b`, { data: { other: "x" } });
-    await refused(/cannot delete/, approver, "DELETE", `${path}/nckubelet-node-b`);
+    await allowed("admin", "POST", path, claim("nckubelet-invited"));
+    await refused(/delete only claims with a key/, approver, "DELETE", `${path}/nckubelet-invited`);
+    await allowed(approver, "DELETE", `${path}/nckubelet-node-b`);
+    await allowed(approver, "POST", path, claim("refused-nodes", { data: { "node-z": "x" } }));
+    await refused(/delete only claims with a key/, approver, "DELETE", `${path}/refused-nodes`);
+    await allowed("admin", "DELETE", `${path}/refused-nodes`);
     await refused(
       /cannot create/,
       approver,
@@ -586,7 +592,12 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
 
   test("an agent with controllers is restricted to its own node where it acts as an agent", async (t) => {
     if (needsPolicy(t)) return;
-    const node = (name: string) => ({ apiVersion: "v1", kind: "Node", metadata: { name } });
+    const node = (name: string) => ({
+      apiVersion: "v1",
+      kind: "Node",
+      metadata: { name, annotations: { "app.example.com/registered-by": "nckubelet" } },
+      spec: { taints: [{ key: "app.example.com/nckubelet", effect: "NoSchedule" }] },
+    });
     await allowed(edge, "POST", "/api/v1/nodes", node("edge"));
     await refused(/only the Node that it runs on/, edge, "POST", "/api/v1/nodes", node("n1"));
     await refused(
@@ -633,10 +644,53 @@ describe("admission policies", { skip: skipUnless("control-plane"), timeout: 300
     await allowed(agent, "DELETE", `${pods("kube-system")}/old?gracePeriodSeconds=0`);
   });
 
+  test("an agent shows Pods where the namespace does not refuse them, or only where it asks for them", async (t) => {
+    if (needsPolicy(t)) return;
+    const agent = agentUser("node-a");
+    const pods = (namespace: string) => `/api/v1/namespaces/${namespace}/pods`;
+    const label = async (value: string | null) =>
+      await allowed("admin", "PATCH", "/api/v1/namespaces/team", {
+        metadata: { labels: { "app.example.com/pods": value } },
+      });
+    const attempt = () => send(agent, "POST", `${pods("team")}?dryRun=All`, mirrorPod("more", "node-a"));
+    /** Namespaces come from a cache, too. */
+    const becomes = (status: number) =>
+      waitFor(`the answer ${status}`, async () => (await attempt()).status === status);
+    await cluster.kubectl(["create", "namespace", "team"]);
+    await becomes(201);
+    for (const own of ["nckubelet", "nckubelet-agents"]) {
+      await refused(/or of NC-Kubelet itself/, agent, "POST", pods(own), mirrorPod("shown", "node-a"));
+    }
+    await allowed(agent, "POST", pods("team"), mirrorPod("shown", "node-a"));
+    await label("false");
+    await becomes(403);
+    await refused(
+      /label app\.example\.com\/pods=false/,
+      agent,
+      "POST",
+      pods("team"),
+      mirrorPod("more", "node-a"),
+    );
+    await refused(/pods=false/, agent, "PATCH", `${pods("team")}/shown`, {
+      metadata: { labels: { a: "b" } },
+    });
+    await allowed(agent, "PATCH", `${pods("team")}/shown/status`, { status: { phase: "Running" } });
+    await allowed(agent, "DELETE", `${pods("team")}/shown?gracePeriodSeconds=0`);
+    for (const policy of buildPolicies("labelled")) await cluster.apply(labelled(policy));
+    await label(null);
+    await waitFor("the other policy counts", async () => /without the label/.test((await attempt()).body));
+    await label("true");
+    await becomes(201);
+    for (const policy of buildPolicies()) await cluster.apply(labelled(policy));
+    await label(null);
+    await becomes(201);
+  });
+
   test("the Pod of an app that a drain moves has nothing but the default service account, and its app as an owner", async (t) => {
     if (needsPolicy(t)) return;
     const agent = agentUser("node-a");
-    const pods = "/api/v1/namespaces/nckubelet/pods";
+    const pods = "/api/v1/namespaces/movable/pods";
+    await cluster.kubectl(["create", "namespace", "movable"]);
     const app = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", name: "web", uid: "1" };
     const set = { ...app, kind: "NCAppSet", uid: "2", controller: true };
     const account = { serviceAccountName: "default", automountServiceAccountToken: false };

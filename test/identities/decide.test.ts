@@ -13,7 +13,7 @@ import { accountOf, agentOf, clientRequest, newKeys, servingRequest } from "./re
 
 const keys = newKeys();
 const key = keyDigest(keys.publicKey);
-const empty: World = { hasLease: false, holderOf: () => undefined };
+const empty: World = { pending: 0, holderOf: () => undefined };
 const node = { uid: "1", names: ["edge-7", "10.0.0.7", "fd00::7"], ofAgent: true };
 const settled: World = { ...empty, node, claim: { key, nodeUid: "1" } };
 const weak = generateKeyPairSync("ec", { namedCurve: "P-384" });
@@ -87,8 +87,62 @@ const table: [what: string, request: CertificateRequest, world: World, expected:
   [
     "the name of an agent that registers no Node",
     clientRequest("edge-7"),
-    { ...empty, hasLease: true },
-    "NameTaken: the Lease nckubelet-edge-7 of an agent exists",
+    { ...empty, lease: "nckubelet-edge-7" },
+    "NameTaken: the Lease nckubelet-edge-7 exists",
+  ],
+  [
+    "the name of a kubelet whose Node was just deleted",
+    clientRequest("edge-7"),
+    { ...empty, lease: "edge-7" },
+    "NameTaken: the Lease edge-7 exists",
+  ],
+  [
+    "a renewal after a kubelet made the Node of the name",
+    clientRequest("edge-7", { keys, ...agentOf("edge-7") }),
+    { ...empty, node: { ...node, ofAgent: false }, claim: { key } },
+    "NameTaken: a kubelet made the Node edge-7",
+  ],
+  [
+    "the same key by bootstrap token after a kubelet made the Node of the name",
+    clientRequest("edge-7", { keys }),
+    { ...empty, node: { ...node, ofAgent: false }, claim: { key, nodeUid: "0", isInvited: false } },
+    "NameTaken: a kubelet made the Node edge-7",
+  ],
+  [
+    "an invitation to a kubelet's Node",
+    clientRequest("edge-7"),
+    { ...empty, node: { ...node, ofAgent: false }, claim: {} },
+    "approved",
+  ],
+  [
+    "a renewal on a kubelet's Node after an invitation",
+    clientRequest("edge-7", { keys, ...agentOf("edge-7") }),
+    { ...empty, node: { ...node, ofAgent: false }, claim: { key, isInvited: true } },
+    "approved",
+  ],
+  [
+    "an invitation that another key used",
+    clientRequest("edge-7"),
+    { ...empty, node: { ...node, ofAgent: false }, claim: { key: "sha256:00", isInvited: true } },
+    "NameTaken: a kubelet made the Node edge-7",
+  ],
+  [
+    "a renewal on its own Node that a kubelet took over",
+    clientRequest("edge-7", { keys, ...agentOf("edge-7") }),
+    { ...settled, node: { ...node, ofAgent: false } },
+    "approved",
+  ],
+  [
+    "one more name while 200 have no Node",
+    clientRequest("edge-7"),
+    { ...empty, pending: 200 },
+    "TooManyNames: 200 nodes got certificates and registered no Node",
+  ],
+  [
+    "a name again while 200 have no Node",
+    clientRequest("edge-7", { keys }),
+    { ...empty, pending: 200, claim: { key } },
+    "approved",
   ],
   [
     "a renewal after the Node was deleted",
@@ -185,6 +239,36 @@ const table: [what: string, request: CertificateRequest, world: World, expected:
     },
     "WrongNames: 10.0.0.8: is an address of the Node edge-8",
   ],
+  ...["Kubernetes.Default.SVC", "*", "*.example.com", "EDGE-7", "127.1"].map((
+    name,
+  ): [string, CertificateRequest, World, string] => [
+    `a serving certificate for ${name}, which the Node claims as its host name`,
+    servingRequest("edge-7", { names: [name] }),
+    { ...settled, node: { ...node, names: [name] } },
+    `Malformed: the alternative name "${name}" is no plain host name`,
+  ]),
+  ...["web", "web.monitoring", "registry.example.com", "edge-7x.example.com"].map((
+    name,
+  ): [string, CertificateRequest, World, string] => [
+    `a serving certificate for ${name}, which the Node claims as its host name`,
+    servingRequest("edge-7", { names: [name] }),
+    { ...settled, node: { ...node, names: [name] } },
+    `WrongNames: ${name}: is not edge-7, with or without a domain`,
+  ]),
+  ...["127.0.0.2", "::1", "169.254.169.254", "fe80::1", "0.0.0.0", "224.0.0.1", "255.255.255.255"].map((
+    name,
+  ): [string, CertificateRequest, World, string] => [
+    `a serving certificate for ${name}, which the Node claims`,
+    servingRequest("edge-7", { names: [name] }),
+    { ...settled, node: { ...node, names: [name] } },
+    `WrongNames: ${name}: belongs to the API server, to Services or to no node`,
+  ]),
+  [
+    "a serving certificate for the Node's name with its domain",
+    servingRequest("edge-7", { names: ["edge-7", "edge-7.example.com"] }),
+    { ...settled, node: { ...node, names: ["edge-7.example.com"] } },
+    "approved",
+  ],
   [
     "a serving certificate without names",
     servingRequest("edge-7", { names: [] }),
@@ -195,7 +279,7 @@ const table: [what: string, request: CertificateRequest, world: World, expected:
     "a serving certificate on a kubelet's Node",
     servingRequest("edge-7"),
     { ...settled, node: { ...node, ofAgent: false } },
-    "NameTaken: a kubelet maintains the Node edge-7",
+    "NameTaken: a kubelet made the Node edge-7",
   ],
   [
     "a serving certificate of a deleted Node",
@@ -250,7 +334,11 @@ test("an approved client certificate claims its name for its key, a serving cert
     const verdict = decide(wanted, world);
     return "claim" in verdict ? verdict.claim : undefined;
   };
-  assert.deepEqual(claimed(clientRequest("edge-7", { keys }), empty), { key });
+  assert.deepEqual(claimed(clientRequest("edge-7", { keys }), empty), { key, isInvited: false });
+  assert.deepEqual(claimed(clientRequest("edge-7", { keys }), { ...empty, claim: {} }), {
+    key,
+    isInvited: true,
+  });
   assert.equal(claimed(servingRequest("edge-7"), settled), undefined);
 });
 

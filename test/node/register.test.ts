@@ -191,8 +191,8 @@ test("syncOnce() does not restore labels and taints that users removed from its 
   assert.deepEqual([node().metadata?.labels, node().spec], [{ [label]: "true" }, {}]);
 });
 
-test("syncOnce() steps back when a kubelet takes over the Node, and removes its taint", async () => {
-  const { api, registration, node } = setUp();
+test("syncOnce() steps back when a kubelet takes over the Node, and says how an administrator removes the taint", async () => {
+  const { api, registration, log, node } = setUp();
   await registration.syncOnce(picture);
   const kubelet = { ...node().status!.nodeInfo!, kubeletVersion: "v1.34.1" };
   api.put(path, {
@@ -202,7 +202,8 @@ test("syncOnce() steps back when a kubelet takes over the Node, and removes its 
   });
   await registration.syncOnce(picture);
   assert.equal(registration.node?.registered, false);
-  assert.deepEqual(node().spec?.taints, [{ key: "own", effect: "NoExecute" }]);
+  assert.deepEqual(node().spec?.taints?.map(({ key }) => key), [label, "own"]);
+  assert.match(log.text(), /kubectl taint node edge-7 app\.example\.com\/nckubelet:NoSchedule-/);
   assert.deepEqual([node().metadata?.annotations, node().metadata?.labels?.[label]], [{}, "true"]);
   assert.equal(node().status?.nodeInfo?.kubeletVersion, "v1.34.1");
 });

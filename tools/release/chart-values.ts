@@ -1,4 +1,5 @@
 /** The values of the chart, with their defaults, and the schema that Helm checks them with. */
+import { podsChoices } from "../../src/api/install/install.ts";
 
 export const chartValues = `# The values of the chart; values.schema.json checks them.
 
@@ -35,6 +36,9 @@ crds:
 policies:
   # Restrict agents to their node and controllers to what they write. Without them a stolen node can take over others.
   install: true
+  # Where agents may show apps as Pods: auto (where the namespace has no label app.example.com/pods: "false"), labelled (only where
+  # it has app.example.com/pods: "true") or never. Not in kube-*.
+  pods: auto
 tenancy:
   # NCAppPolicy, and the policies that hold namespaces to it. For up to 30 s after the first installation NCApps are refused.
   install: false
@@ -93,7 +97,7 @@ export const valuesSchema = {
     tolerations: { type: "array", items: anything },
     priorityClassName: text,
     crds: object({ install: flag }),
-    policies: object({ install: flag }),
+    policies: object({ install: flag, pods: { enum: podsChoices } }),
     tenancy: object({ install: flag }),
     rbac: object({ aggregateToView: flag, aggregateToEdit: flag, aggregateToAdmin: flag }),
     metrics: object({

@@ -16,6 +16,7 @@ import {
   buildTenancyPolicies,
   currentSince,
   labelled,
+  podsChoices,
   toYAML,
 } from "../../src/api/install/install.ts";
 import { checkout } from "../checkout.ts";
@@ -42,7 +43,7 @@ export async function buildChart({ version }: { version: string }): Promise<Map<
       aggregate,
       keepNamespace,
     ]),
-    "policies.yaml": when(".Values.policies.install", render(buildPolicies())),
+    "policies.yaml": when(".Values.policies.install", podPolicies()),
     "tenancy.yaml": when(".Values.tenancy.install", render(buildTenancyPolicies())),
     "controller.yaml": render(controllerObjects()),
     "monitoring.yaml": monitoring,
@@ -55,6 +56,16 @@ export async function buildChart({ version }: { version: string }): Promise<Map<
     ["files/rules.yaml", await readFile(join(checkout, "docs/monitoring/rules.yaml"), "utf8")],
     ...Object.entries(templates).map(([name, text]): [string, string] => [`templates/${name}`, text]),
   ]);
+}
+
+/** Which of the three texts, the value says. */
+function podPolicies(): string {
+  const texts = podsChoices.map((choice, index) =>
+    `{{- ${index === 0 ? "if" : "else if"} eq .Values.policies.pods "${choice}" }}\n${
+      render(buildPolicies(choice))
+    }`
+  );
+  return `${texts.join("")}{{- end }}\n`;
 }
 
 function chartFile(version: string): object {

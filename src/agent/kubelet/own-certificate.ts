@@ -2,10 +2,13 @@
  * The certificate of this agent's listeners with TLS, unless files have it: signed by the cluster for the names of the Node, and
  * self-signed until then.
  */
+import { isIP } from "node:net";
 import { hostname } from "node:os";
+import { isHostOf } from "../../api/names.ts";
 import type { KubeClient } from "../../kube/client/client.ts";
 import { readNodeFacts } from "../../node/facts.ts";
 import type { ServingCertificate } from "../../node/identity/identity.ts";
+import { isHostName } from "../../lib/x509/x509.ts";
 import { isLoopback, parseAddress } from "../../lib/special-addresses.ts";
 import { type KeyPair, readKeyPair } from "../../server/listen/listen.ts";
 import type { AgentOptions } from "../options.ts";
@@ -39,7 +42,9 @@ export function createOwnCertificate(
     },
     nodeSeen({ registered, addresses }) {
       const before = names.join();
-      names = registered ? namesOf(node, addresses) : [];
+      names = registered
+        ? namesOf(node, addresses).filter((name) => isIP(name) || mayBeSigned(node, name))
+        : [];
       if (names.join() !== before) signed?.look();
     },
     async run(signal) {
@@ -56,6 +61,11 @@ function listensElsewhere(listen: string): boolean {
   return listen.split(",").some((address) =>
     address.trim() && !isLoopback(parseAddress(address.trim()).host)
   );
+}
+
+/** The cluster's authority signs no other names. */
+function mayBeSigned(node: string, name: string): boolean {
+  return isHostName(name) && isHostOf(node, name);
 }
 
 function namesOf(node: string, addresses: string[]): string[] {

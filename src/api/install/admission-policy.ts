@@ -3,27 +3,34 @@
  * does for kubelets. They apply to agents only.
  *
  * An agent may write the status of the NCApps that are bound to its node or held by it, mirrors, its Leases, mirror Pods of its
- * node, and its Node without what administrators decide: cordon, owners, and, once it is registered, taints and labels.
+ * node, events in its own name, and its Node without what administrators decide: cordon, owners, room for Pods, and, once it is
+ * registered, taints and labels. Of a Node that a kubelet made, it may write one label. Agents on the list of refused nodes write nothing.
  *
  * An agent is a member of the group `nckubelet:agents` (client certificates, user `nckubelet:NODE`), or a service account
  * in the namespace `nckubelet-agents` with the name of its node.
  */
 import {
   agentAccounts,
+  agentComponent,
   agentGroup,
   agentLease,
+  agentNamespace,
   agentUser,
   annotations,
   bootstrapGroup,
   clientSigner,
   group,
+  kind,
+  labels,
   leaseNamespace,
   nodeTaint,
   plural,
+  refusedNodes,
+  registeredBy,
   servingSigner,
 } from "../names.ts";
 import { freeReservedLabels, ownNodeLabels, reservedDomains } from "../node-labels.ts";
-import { podValidations, podVariables } from "./pod-policy.ts";
+import { type PodNamespaces, podValidations, podVariables } from "./pod-policy.ts";
 import {
   both,
   definePolicy,
@@ -38,7 +45,7 @@ import {
 } from "./policy-parts.ts";
 
 /** Returns the policies, each with its binding. */
-export function buildAdmissionPolicies(): object[] {
+export function buildAdmissionPolicies(pods: PodNamespaces): object[] {
   return [
     ...policy(
       "nckubelet-agent-apps",
@@ -57,9 +64,26 @@ export function buildAdmissionPolicies(): object[] {
       "nckubelet-agent-pods",
       [writesTo("", ["pods", "pods/status"])],
       podVariables,
-      podValidations(isUnchanged),
+      podValidations(isUnchanged, pods),
       isAgentByName,
     ),
+    ...policy("nckubelet-agent-events", [writesTo("", ["events"])], [], eventValidations),
+    ...definePolicy("nckubelet-agent-refused", {
+      resourceRules: [
+        writesTo(group, [plural, `${plural}/status`]),
+        writesTo("", ["nodes", "nodes/status", "pods", "pods/status", "events"]),
+        writesTo("coordination.k8s.io", ["leases"]),
+        writesTo("certificates.k8s.io", ["certificatesigningrequests"]),
+      ],
+      condition: { name: "is-agent", expression: isAgentByName },
+      variables: [nodeVariable],
+      validations: [{
+        expression: "!(has(params.data) && variables.node in params.data)",
+        message: `an administrator or nckubelet controller refuses the agent of this node: ConfigMap ` +
+          `${agentNamespace}/${refusedNodes}`,
+      }],
+      params: { apiVersion: "v1", kind: "ConfigMap", namespace: agentNamespace, name: refusedNodes },
+    }),
     ...policy("nckubelet-agent-leases", [writesTo("coordination.k8s.io", ["leases"])], [], [{
       expression: `request.namespace == '${leaseNamespace}' && request.operation != 'DELETE' && ` +
         `(object.metadata.name == variables.node || object.metadata.name == '${
@@ -145,7 +169,29 @@ const isFreeLabel = "(label.contains('/') ? " +
       .join(" || ")
   } : true)`;
 
+const made = `'${registeredBy}' in `;
+const annotationsOf = (object: string) =>
+  `(has(${object}.metadata.annotations) ? ${object}.metadata.annotations : {})`;
+const isTaint = `taint.key == '${nodeTaint.key}' && taint.effect == '${nodeTaint.effect}'`;
+const hasTaint = (object: string) =>
+  `(has(${object}.spec.taints) && ${object}.spec.taints.exists(taint, ${isTaint}))`;
+/** What an agent offers to kube-scheduler: nothing, since nothing on its node runs Pods. */
+const offersNoPods = ["capacity", "allocatable"].map((field) =>
+  `(!has(object.status.${field}) || !('pods' in object.status.${field}) || string(object.status.${field}['pods']) == '0')`
+).join(" && ");
+
 const nodeVariables = [
+  {
+    name: "own",
+    // A Node without a version was never maintained by anybody.
+    expression: `request.operation != 'UPDATE' || ${made}${annotationsOf("oldObject")} || ` +
+      "!has(oldObject.status.nodeInfo) || oldObject.status.nodeInfo.kubeletVersion == ''",
+  },
+  ...both(
+    "addresses",
+    "[]",
+    (object) => `has(${object}.status) && has(${object}.status.addresses) ? ${object}.status.addresses : []`,
+  ),
   ...both("labels", "{}", (object) => `has(${object}.metadata.labels) ? ${object}.metadata.labels : {}`),
   ...both(
     "taints",
@@ -166,13 +212,46 @@ const nodeValidations: Validation[] = [
     message: "an agent may write only the Node that it runs on",
   },
   {
+    expression: "variables.own || (!(has(request.subResource) && request.subResource == 'status') && " +
+      `object.spec == oldObject.spec && ${annotationsOf("object")} == ${annotationsOf("oldObject")} && ` +
+      `variables.labels.all(label, label == '${labels.node}' || (label in variables.oldLabels && ` +
+      "variables.oldLabels[label] == variables.labels[label])) && " +
+      `variables.oldLabels.all(label, label == '${labels.node}' || label in variables.labels))`,
+    message:
+      `a kubelet made this Node: its agent may change only the label ${labels.node}, unless an administrator adds ` +
+      `the annotation ${registeredBy}`,
+  },
+  {
+    expression: `request.operation != 'CREATE' || (${made}${annotationsOf("object")} && ${
+      hasTaint("object")
+    })`,
+    message:
+      `the new Node of an agent has the annotation ${registeredBy} and the taint ${nodeTaint.key}:${nodeTaint.effect}`,
+  },
+  {
+    expression: `request.operation != 'UPDATE' || !${hasTaint("oldObject")} || ${hasTaint("object")}`,
+    message: `an agent may not remove the taint ${nodeTaint.key} of its Node`,
+  },
+  {
+    expression: `!variables.own || request.operation == 'DELETE' || !has(object.status) || (${offersNoPods})`,
+    message: "an agent offers no room for Pods: capacity.pods and allocatable.pods of its Node are 0",
+  },
+  {
+    expression: "variables.addresses.all(given, given in variables.oldAddresses || " +
+      "(given.type in ['InternalIP', 'ExternalIP'] ? isIP(given.address) && ip(given.address).isGlobalUnicast() : " +
+      "given.address == variables.node || (given.address.startsWith(variables.node + '.') && " +
+      "!given.address.matches('(^|[.])(svc|pod|localhost)([.]|$)|[.]cluster[.]local$'))))",
+    message:
+      "the addresses of an agent's Node are its name, with or without a domain, and addresses that others can reach",
+  },
+  {
     expression: "variables.cordoned == variables.oldCordoned",
     message: "an agent may not change spec.unschedulable of its Node",
   },
   {
     // The API server adds a taint of its own to each new Node.
     expression: "request.operation == 'CREATE' || variables.taints == variables.oldTaints",
-    message: `an agent may add and remove only the taint ${nodeTaint.key} of its Node`,
+    message: `an agent may add only the taint ${nodeTaint.key} to its Node, and remove none`,
   },
   {
     expression: "request.operation != 'CREATE' || " +
@@ -189,6 +268,37 @@ const nodeValidations: Validation[] = [
     message: `an agent may change only these labels of its Node: ${ownNodeLabels.join(", ")}`,
   },
   ...sameOwnersAndFinalizers("its Node"),
+];
+
+const eventVariables = (object: string) => ({
+  source: `(has(${object}.source) && has(${object}.source.host) ? ${object}.source.host : '')`,
+  component: `(has(${object}.source) && has(${object}.source.component) ? ${object}.source.component : '')`,
+  instance: `(has(${object}.reportingInstance) ? ${object}.reportingInstance : '')`,
+  about: (field: string) =>
+    `(has(${object}.involvedObject.${field}) ? ${object}.involvedObject.${field} : '')`,
+});
+
+/** Whose event it is: the API server checks nothing of that. */
+const isOwnEvent = (object: string) => {
+  const { source, component, instance, about } = eventVariables(object);
+  return `(${source} == variables.node && ${component} == '${agentComponent}' && ` +
+    `(${instance} == '' || ${instance} == variables.node) && ` +
+    `(${about("kind")} == 'Node' ? ${about("name")} == variables.node : ` +
+    `${about("namespace")} == request.namespace && (${about("kind")} == '${kind}' ? ` +
+    `${about("apiVersion")}.startsWith('${group}/') : ${about("kind")} == 'Pod' && ${
+      about("apiVersion")
+    } == 'v1')))`;
+};
+
+const eventValidations: Validation[] = [
+  {
+    expression: `request.operation == 'DELETE' ? false : ${isOwnEvent("object")} && ` +
+      `(request.operation == 'CREATE' || ${isOwnEvent("oldObject")})`,
+    message:
+      `an agent may write only events that name its node as their source, about an ${kind} or a Pod of the namespace, ` +
+      "or its own Node",
+  },
+  ...sameOwnersAndFinalizers("an event"),
 ];
 
 /** Through owners and finalizers, an agent could have the garbage collector delete an object, or keep one for good. */

@@ -31,6 +31,7 @@ import {
   oldQuotaKeys,
   plural,
   quotaKeys,
+  refusedNodes,
   schedulerGroup,
   schedulerLease,
   servingSigner,
@@ -288,14 +289,21 @@ const requestValidations: Validation[] = [
 
 const claimValidations: Validation[] = [
   {
-    expression: `request.operation != 'DELETE' && request.namespace == '${agentNamespace}' && ` +
-      `object.metadata.name.startsWith('${claimName("")}') && !has(object.binaryData) && ` +
+    // An invitation has no key: administrators make it, and take it back.
+    expression: `request.namespace == '${agentNamespace}' && (request.operation == 'DELETE' ? ` +
+      `oldObject.metadata.name.startsWith('${
+        claimName("")
+      }') && has(oldObject.data) && 'key' in oldObject.data : ` +
+      `!has(object.binaryData) && (object.metadata.name == '${refusedNodes}' || ` +
+      `(object.metadata.name.startsWith('${claimName("")}') && ` +
       `(!has(object.data) || object.data.all(key, key in [${
         claimKeys.map((key) => `'${key}'`).join(", ")
-      }]))`,
+      }])))))`,
     message: `a controller may write only ConfigMaps ${
       claimName("NODE")
-    } in ${agentNamespace}, with no keys but ${claimKeys.join(" and ")}`,
+    } in ${agentNamespace}, with no keys but ${
+      claimKeys.join(", ")
+    }, and ${refusedNodes}, and delete only claims with a key`,
   },
 ];
 

@@ -111,8 +111,12 @@ export function renderInstallFile({ about, documents }: InstallFile): string {
 
 /** Returns everything that the server accepts, as one text. `minor` is its version (1.MINOR); unknown counts as current. */
 export function renderInstallManifests(
-  { minor = currentSince, image, tenancy = false }: { minor?: number; image?: string; tenancy?: boolean } =
-    {},
+  { minor = currentSince, image, tenancy = false, pods }: {
+    minor?: number;
+    image?: string;
+    tenancy?: boolean;
+    pods?: PodsChoice;
+  } = {},
 ): string {
   const legacy = minor < currentSince;
   const documents = [
@@ -120,7 +124,7 @@ export function renderInstallManifests(
     buildSetCRD({ legacy }),
     ...(tenancy && !legacy ? [buildPolicyCRD()] : []),
     ...buildRBAC(),
-    ...(legacy ? [] : buildPolicies()),
+    ...(legacy ? [] : buildPolicies(pods)),
     ...(tenancy && !legacy ? buildTenancyPolicies() : []),
     ...(image ? buildControllerObjects({ image, legacy }) : []),
   ];
@@ -136,13 +140,21 @@ export function labelled(document: object): object {
   return { ...document, metadata: { name, ...rest, labels: { ...common, ...labels } } };
 }
 
+/** In which namespaces agents may show apps as Pods. */
+export const podsChoices = ["auto", "labelled", "never"] as const;
+export type PodsChoice = typeof podsChoices[number];
+
+function nameOf(object: object): string | undefined {
+  return (object as { metadata?: { name?: string } }).metadata?.name;
+}
+
 /** What restricts agents, controllers and caps, and lets agents show Pods then. */
-export function buildPolicies(): object[] {
+export function buildPolicies(pods: PodsChoice = "auto"): object[] {
   return [
-    ...buildAdmissionPolicies(),
+    ...buildAdmissionPolicies(pods === "never" ? "labelled" : pods),
     ...buildControllerPolicies(),
     ...buildLimitRangePolicy(),
-    ...bindWithPolicies(),
+    ...bindWithPolicies().filter((binding) => pods !== "never" || nameOf(binding) !== "nckubelet-pods"),
   ];
 }
 

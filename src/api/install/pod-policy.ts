@@ -8,13 +8,19 @@
  * requested.
  */
 import {
+  agentNamespace,
   group,
   kind,
   podMarkAnnotation,
   podMirrorAnnotation,
+  podsLabel,
   setKind,
+  systemNamespace,
   systemNamespacePrefix,
 } from "../names.ts";
+
+/** Where agents show apps as Pods: `auto` where nothing says no, `labelled` where the namespace says yes. Never in `kube-*`. */
+export type PodNamespaces = "auto" | "labelled";
 
 export const podVariables = [
   { name: "own", expression: "request.operation == 'CREATE' || " + isMirrorPod("oldObject") },
@@ -28,6 +34,7 @@ export const podVariables = [
 /** `isUnchanged` returns an expression: the field of metadata is as before, and empty in a new object. */
 export function podValidations(
   isUnchanged: (field: string, none?: string) => string,
+  namespaces: PodNamespaces,
 ): { expression: string; message: string }[] {
   return [
     {
@@ -53,6 +60,16 @@ export function podValidations(
         `variables.foreign || request.operation == 'DELETE' || !request.namespace.startsWith('${systemNamespacePrefix}')`,
       message:
         `an agent shows no app as a Pod in a namespace ${systemNamespacePrefix}*: Services there would send it the cluster's own traffic`,
+    },
+    {
+      // The status of a Pod that is there already stays true.
+      expression: "variables.foreign || request.operation == 'DELETE' || " +
+        "(has(request.subResource) && request.subResource == 'status') || " +
+        `(!(request.namespace in ['${systemNamespace}', '${agentNamespace}']) && ` +
+        `${labelOf} ${namespaces === "labelled" ? "== 'true'" : "!= 'false'"})`,
+      message: namespaces === "labelled"
+        ? `an agent shows no app as a Pod in a namespace without the label ${podsLabel}=true`
+        : `an agent shows no app as a Pod in a namespace with the label ${podsLabel}=false, or of NC-Kubelet itself`,
     },
     {
       expression: whenCreated(
@@ -100,6 +117,10 @@ export function podValidations(
     },
   ];
 }
+
+const namespaceLabels = "namespaceObject.metadata.labels";
+const labelOf =
+  `(has(${namespaceLabels}) && '${podsLabel}' in ${namespaceLabels} ? ${namespaceLabels}['${podsLabel}'] : '')`;
 
 function whenCreated(expression: string): string {
   return `request.operation != 'CREATE' || (${expression})`;

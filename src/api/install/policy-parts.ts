@@ -18,21 +18,30 @@ export interface PolicyParts {
   condition: { name: string; expression: string };
   variables: object[];
   validations: Validation[];
+  /** An object for the expressions, as `params`. Where it does not exist, the policy allows everything. */
+  params?: { apiVersion: string; kind: string; namespace: string; name: string };
 }
 
 /** Returns a policy that refuses requests, with its binding. */
 export function definePolicy(
   name: string,
-  { resourceRules, condition, variables, validations }: PolicyParts,
+  { resourceRules, condition, variables, validations, params }: PolicyParts,
 ): object[] {
-  return withBinding(name, {
-    failurePolicy: "Fail",
-    matchConstraints: { resourceRules },
-    matchConditions: [condition],
-    ...(variables.length > 0 ? { variables } : {}),
-    // Without a reason the answer would be 422, which says that the object is wrong.
-    validations: validations.map((validation) => ({ ...validation, reason: "Forbidden" })),
-  });
+  return withBinding(
+    name,
+    {
+      failurePolicy: "Fail",
+      ...(params ? { paramKind: { apiVersion: params.apiVersion, kind: params.kind } } : {}),
+      matchConstraints: { resourceRules },
+      matchConditions: [condition],
+      ...(variables.length > 0 ? { variables } : {}),
+      // Without a reason the answer would be 422, which says that the object is wrong.
+      validations: validations.map((validation) => ({ ...validation, reason: "Forbidden" })),
+    },
+    params
+      ? { paramRef: { namespace: params.namespace, name: params.name, parameterNotFoundAction: "Allow" } }
+      : {},
+  );
 }
 
 /** Returns a policy and the binding that enforces it. */

@@ -1,6 +1,6 @@
-import { currentSince, renderInstallManifests } from "../../api/install/install.ts";
+import { currentSince, podsChoices, renderInstallManifests } from "../../api/install/install.ts";
 import { type Command, type Invocation, type Io, textFlag } from "../command.ts";
-import { parseWholeNumber } from "../flag-values.ts";
+import { parseChoice, parseWholeNumber } from "../flag-values.ts";
 
 type ServerMinor = { minor: number } | { unknown: string };
 
@@ -18,6 +18,14 @@ export const manifestsCommand: Command = {
       default: "that of kubectl",
     },
     server: { value: "URL", help: "URL of the API server to ask for its version." },
+    pods: {
+      value: "MODE",
+      help:
+        'Where agents may show apps as Pods: auto (where the namespace does not say app.example.com/pods: "false"), ' +
+        'labelled (only where it says "true") or never; not in kube-*.',
+      default: "auto",
+      choices: podsChoices,
+    },
     tenancy: { help: "Also print NCAppPolicy and the policies that hold namespaces to it." },
     image: { value: "IMAGE", help: "Also print the controllers, as a Deployment of this image." },
   },
@@ -35,7 +43,9 @@ export const manifestsCommand: Command = {
     ];
     if (notes.length > 0) io.stderr(`nckubelet: ${notes.join("; ")}\n`);
     const tenancy = invocation.flags.tenancy === true;
-    io.stdout(renderInstallManifests({ minor: "minor" in found ? found.minor : undefined, image, tenancy }));
+    const pods = parseChoice("pods", textFlag(invocation, "pods") ?? "auto", podsChoices);
+    const minor = "minor" in found ? found.minor : undefined;
+    io.stdout(renderInstallManifests({ minor, image, tenancy, pods }));
     return 0;
   },
 };

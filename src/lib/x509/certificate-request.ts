@@ -3,7 +3,8 @@
  * functions for them.
  *
  * Guarantees: the reader takes exactly the form that is made here: one key type, O and CN in the subject, DNS names and addresses as
- * the only extension, and a valid signature. Anything else, and more than 4 KB, is an error that says what was found.
+ * the only extension, and a valid signature. Anything else, and more than 4 KB, is an error that says what was found. Names are signed
+ * as they are: one that others could read as another name or as an address is refused.
  */
 import { Buffer } from "node:buffer";
 import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
@@ -170,7 +171,13 @@ function readAttributes(bytes: Buffer): string[] {
 }
 
 function readName(element: Element): string {
-  if (element.tag === 0x82) return printable(element, "an alternative name");
+  if (element.tag === 0x82) {
+    const name = printable(element, "an alternative name");
+    if (!isHostName(name)) {
+      throw new Error(`the alternative name ${JSON.stringify(name)} is no plain host name`);
+    }
+    return name;
+  }
   if (element.tag !== 0x87) throw new Error("an alternative name is neither a DNS name nor an address");
   const { content } = element;
   if (content.length === 4) return content.join(".");
@@ -182,9 +189,18 @@ function readName(element: Element): string {
   return canonicalAddress(hex.match(/.{4}/g)!.join(":"));
 }
 
-/** Returns the one form of an address that can be compared. */
+/** Returns the one form of a host name or an address that can be compared: clients ignore case, and a dot at the end. */
 export function canonicalAddress(address: string): string {
-  return isIP(address) === 6 ? new URL(`http://[${address}]/`).hostname.slice(1, -1) : address;
+  if (isIP(address) === 6) return new URL(`http://[${address}]/`).hostname.slice(1, -1);
+  return address.toLowerCase().replace(/\.$/, "");
+}
+
+/** Reports whether a name has one reading only: lower case, no wildcard, and nothing that some client takes for an address (7, 0x7f.1). */
+export function isHostName(name: string): boolean {
+  const labels = name.split(".");
+  return name.length <= 253 &&
+    labels.every((label) => /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/.test(label)) &&
+    !/^(?:\d+|0x[\da-f]*)$/.test(labels.at(-1)!);
 }
 
 function printable({ content }: Element, what: string): string {

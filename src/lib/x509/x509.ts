@@ -6,6 +6,7 @@ export {
   alternativeNames,
   canonicalAddress,
   createCertificateRequest,
+  isHostName,
   keyDigest,
   parseCertificateRequest,
   type ParsedRequest,

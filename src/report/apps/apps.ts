@@ -10,7 +10,7 @@
  * Status, events, mirrors and Pods are written only while this agent acts for its node; events also until that is decided: what it
  * finds when it starts has happened in any case.
  */
-import { isMirrorOf, keyOf } from "../../api/names.ts";
+import { agentComponent, isMirrorOf, keyOf } from "../../api/names.ts";
 import { disruptionCondition } from "../../api/conditions.ts";
 import type { Reason } from "../../api/reasons.ts";
 import type { Condition, NCApp, NCAppStatus } from "../../api/types.ts";
@@ -59,7 +59,7 @@ export function createAppReports(options: AppReportsOptions) {
   const ending = new AbortController();
   const { signal } = ending;
   const reporter = createStatusReporter(options);
-  const recorder = createEventRecorder({ ...options, component: "nckubelet" });
+  const recorder = createEventRecorder({ ...options, component: agentComponent });
   const releases = createReleases(options);
   const pods = createPods({
     ...options,

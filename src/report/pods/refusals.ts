@@ -1,8 +1,8 @@
 /**
  * What the API server refuses (403), and when it is asked again. No effects.
  *
- * A server that has just started refuses for moments what it allows, so the next attempt comes after 1, 2, 4 … seconds. What Pod Security
- * or a quota refuses, it refuses until an administrator changes that: the next attempt comes after five minutes.
+ * A server that has just started refuses for moments what it allows, so the next attempt comes after 1, 2, 4 … seconds. What Pod Security,
+ * a quota or the namespace refuses, it refuses until an administrator changes that: the next attempt comes after five minutes.
  */
 import type { Reason } from "../../api/reasons.ts";
 import { splitAppKey } from "../../api/names.ts";
@@ -12,7 +12,7 @@ import type { Clock } from "../clock.ts";
 import type { PodAction } from "./pod-plan.ts";
 
 export interface Refusal {
-  reason: Extract<Reason, "PodSecurity" | "QuotaExceeded" | "PodForbidden">;
+  reason: Extract<Reason, "PodSecurity" | "QuotaExceeded" | "NamespaceWithoutPods" | "PodForbidden">;
   message: string;
   /** When the first of these refusals came. */
   since: number;
@@ -79,5 +79,6 @@ export class Refusals {
 
 function reasonOf(message: string): Refusal["reason"] {
   if (/violates PodSecurity/.test(message)) return "PodSecurity";
+  if (/shows no app as a Pod in a namespace/.test(message)) return "NamespaceWithoutPods";
   return /(exceeded|failed) quota/.test(message) ? "QuotaExceeded" : "PodForbidden";
 }

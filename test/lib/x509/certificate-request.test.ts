@@ -6,6 +6,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import {
   createCertificateRequest,
+  isHostName,
   keyDigest,
   parseCertificateRequest,
   toPEM,
@@ -35,7 +36,7 @@ test("openssl verifies a request and reads it as it was meant", () => {
 });
 
 test("what was made is read back, whatever its names", () => {
-  const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/);
+  const label = fc.stringMatching(/^[a-z0-9]([-a-z0-9]{0,20}[a-z0-9])?$/).filter(isHostName);
   const name = fc.oneof(label, fc.ipV4(), fc.constant("fd00::1"));
   fc.assert(
     fc.property(label, label, fc.array(name, { maxLength: 20 }), (organization, commonName, names) => {
@@ -70,6 +71,34 @@ test("garbage is an error within bounds", () => {
   const pem = createCertificateRequest(wanted, keys);
   for (const text of ["", `x\n${pem}`, pem + pem, pem.replaceAll("REQUEST", "REQUESTS"), "A".repeat(5000)]) {
     assert.throws(() => parseCertificateRequest(text));
+  }
+});
+
+test("a name that others read as another name, or as an address, is refused", () => {
+  for (
+    const name of [
+      "Kubernetes.Default.SVC",
+      "*",
+      "*.example.com",
+      "edge-7.",
+      ".edge-7",
+      "edge..7",
+      "edge_7",
+      "-edge",
+      "x".repeat(64),
+      "7",
+      "127.1",
+      "0x7f.0x1",
+      "010.0.0.1",
+      "10.0.0.999",
+    ]
+  ) {
+    const pem = createCertificateRequest({ ...wanted, names: [name] }, keys);
+    assert.throws(() => parseCertificateRequest(pem), /is no plain host name/, name);
+  }
+  for (const name of ["edge-7", "edge-7.example.com", "0x.example.com", "7a", "1.2.3.example"]) {
+    const pem = createCertificateRequest({ ...wanted, names: [name] }, keys);
+    assert.deepEqual(parseCertificateRequest(pem).names, [name]);
   }
 });
 
