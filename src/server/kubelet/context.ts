@@ -71,9 +71,9 @@ export function requireRun({ app, status, run }: AppView): NonNullable<AppView["
 }
 
 /**
- * Resolves if clients may enter the app: it runs as another user than root, or its spec allows it. Who may use pods/exec in a
- * namespace is not thereby root on nodes. The sender is usually the API server, whose own rights say nothing about the user behind it,
- * so the app decides; a sender that is known may have the right `ncapps/exec`.
+ * Resolves if clients may enter the app: it runs as another user and in other groups than root, or its spec allows it. Who may use
+ * pods/exec in a namespace is not thereby root on nodes. The sender is usually the API server, whose own rights say nothing about the
+ * user behind it, so the app decides; a sender that is known may have the right `ncapps/exec`.
  */
 export async function requireEntry(
   context: KubeletContext,
@@ -81,16 +81,20 @@ export async function requireEntry(
   { view, authorize }: Pick<KubeletServices, "view" | "authorize">,
 ): Promise<void> {
   if (app.app.spec.allowExec) return;
-  const uid = await readRunUser(requireRun(app).folder);
-  if (uid !== undefined && uid > 0) return;
+  const user = await readRunUser(requireRun(app).folder);
+  if (user && user.uid > 0 && !user.groups.includes(0)) return;
   if (await holdsEntry(context, app, authorize)) return;
   const { namespace = "default", name } = app.app.metadata;
-  const why = uid === 0
+  const why = user?.uid === 0
     ? `runs as root: who enters it is root on node ${view.node}`
+    : user
+    ? `runs in the group root (0): who enters it may write what that group may on node ${view.node}`
     : `may run as root: node ${view.node} does not know its user`;
   throw new Refusal(
     403,
-    `ncapp ${namespace}/${name} ${why}; set spec.allowExec to true to allow it, or spec.runAsUser to another user`,
+    `ncapp ${namespace}/${name} ${why}; set spec.allowExec to true to allow it, or spec.runAsUser${
+      user?.uid ? " and spec.runAsGroup" : ""
+    } to another ${user?.uid ? "group" : "user"}`,
     { name },
   );
 }

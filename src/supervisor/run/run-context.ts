@@ -53,17 +53,22 @@ export async function requireRunContext(runFolder: string): Promise<ProcessConte
 }
 
 /**
- * The user that commands in a run get: the app's, or the agent's own if the agent was not root when it started the run. undefined
- * if the context of the run cannot be read or names no user.
+ * The user and the groups that commands in a run get: the app's, or the agent's own if the agent was not root when it started the
+ * run. undefined if the context of the run cannot be read or names no user.
  */
 export async function readRunUser(
   runFolder: string,
-  own: number | undefined = process.getuid?.(),
-): Promise<number | undefined> {
+  own: readonly number[] = ownIds(),
+): Promise<{ uid: number; groups: readonly number[] } | undefined> {
   const { user } = await readRunContext(runFolder).catch(() => ({ user: undefined }));
-  if (user === "") return own;
-  const [, uid] = /^(\d+)( |$)/.exec(user ?? "") ?? [];
-  return uid === undefined ? undefined : Number(uid);
+  const ids = user === "" ? own : /^\d+( \d+)*$/.test(user ?? "") ? user!.split(" ").map(Number) : [];
+  const [uid, ...groups] = ids;
+  return uid === undefined ? undefined : { uid, groups };
+}
+
+function ownIds(): number[] {
+  const { getuid, getgid, getgroups } = process;
+  return getuid && getgid && getgroups ? [getuid(), getgid(), ...getgroups()] : [];
 }
 
 /** The cgroup that a run was started in, "" for none; undefined if its context cannot be read. */

@@ -69,6 +69,19 @@ test("an app that runs as root is entered by nobody, before the connection becom
   assert.deepEqual(await root.ways(), every, "the spec does not count, but what the run got");
 });
 
+test("an app in the group root is entered by nobody, whether that is its first group or another one", async () => {
+  for (const user of ["1000 0 0", "1000 1000 27 0", "1000 0"]) {
+    await using grouped = await nodeWith(user, { ports: [{ port: 80 }] });
+    for (const { status, message } of Object.values(await grouped.ways())) {
+      assert.equal(status, 403, user);
+      assert.match(
+        message,
+        /runs in the group root \(0\).*spec\.runAsUser and spec\.runAsGroup to another group/,
+      );
+    }
+  }
+});
+
 test("a run whose user is unknown counts as root", async () => {
   await using lost = await nodeWith("");
   lost.node.run = { id: "run", folder: "/no/such/run" };
