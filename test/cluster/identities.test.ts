@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { generateKeyPairSync, X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
 import { after, before, test } from "node:test";
@@ -286,6 +286,24 @@ testIdentities(
     });
   },
 );
+
+testIdentities("a copy of a node's key makes no second node: it takes no app, and says why", async () => {
+  const pid = await waitFor("the app runs", () => pidOf("served"));
+  const [own, stateDir] = ["edge-7", "copy"].map((name) => join(temp.path, name));
+  await mkdir(stateDir!);
+  for (const file of ["client.key", "client.crt"]) await copyFile(join(own!, file), join(stateDir!, file));
+  const flags = ["--kubeconfig", join(temp.path, "edge-7.kubeconfig"), "--node-name", "edge-7"];
+  await using copy = await startAgentProcess(flags, { stateDir });
+  await waitFor(
+    "the reason",
+    () => /another agent, .*, renews .*: two machines have the node name edge-7/.test(copy.log()),
+    60_000,
+  );
+  const apps = await (await fetch(`${copy.url}/apps`)).text();
+  assert.doesNotMatch(apps, /"pid":/);
+  assert.equal(await pidOf("served"), pid);
+  assert.doesNotMatch(agent.log(), /two machines have the node name/);
+});
 
 const collection = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 let count = 0;
