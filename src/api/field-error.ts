@@ -63,6 +63,20 @@ export function unknownField(
   return fieldError(field, "FieldUnknown", `Unknown field${hint}`);
 }
 
+/**
+ * Returns the errors for the one who wrote the object: what is missing beside an unknown field is left out, since it may be there under
+ * that name. What decides whether an object is valid needs all of them: agents accept unknown fields.
+ */
+export function withoutMisnamed(errors: readonly FieldError[]): FieldError[] {
+  const parentOf = (field: string) => field.slice(0, Math.max(0, field.lastIndexOf(".")));
+  const unknown = new Set(
+    errors.filter(({ reason }) => reason === "FieldUnknown").map(({ field }) => parentOf(field)),
+  );
+  return errors.filter(({ field, reason }) =>
+    reason !== "FieldValueRequired" || !unknown.has(field) && !unknown.has(parentOf(field))
+  );
+}
+
 /** Returns the messages as one text: the first few, and how many more there are. An object may have as many problems as fields. */
 export function joinMessages(problems: readonly { message: string }[], most = 20): string {
   const shown = problems.slice(0, most).map(({ message }) => message);

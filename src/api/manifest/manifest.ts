@@ -10,7 +10,7 @@ import { isObject, withoutNulls } from "../../lib/objects.ts";
 import { validateNCAppSet, validateWritten, withDefaults } from "../validate/validate.ts";
 import { maxSize, parseDocuments } from "./documents.ts";
 import { fieldLines } from "./field-lines.ts";
-import { quote } from "../field-error.ts";
+import { quote, withoutMisnamed } from "../field-error.ts";
 import { apiVersion, appKey, defaultNamespace, listKind } from "../names.ts";
 import { isSet, otherKind } from "./other-kind.ts";
 import { isValueHolder, readValueHolder, type ValueHolder } from "./value-holder.ts";
@@ -166,7 +166,7 @@ function readSet(
   const metadata = isObject(object.metadata)
     ? { namespace, ...withoutNulls(object.metadata) }
     : object.metadata;
-  return { set: nameOf(metadata), problems: validateNCAppSet({ ...object, metadata }) };
+  return { set: nameOf(metadata), problems: withoutMisnamed(validateNCAppSet({ ...object, metadata })) };
 }
 
 function nameOf(metadata: unknown): string | undefined {

@@ -17,20 +17,13 @@ export function checkRules(
   const mistyped = errors.filter(({ reason }) => reason === "FieldValueTypeInvalid").map(({ field }) =>
     field
   );
-  // What a rule misses may be there under another name, which is told first.
-  const misnamed = errors.filter(({ reason }) => reason === "FieldUnknown").map(({ field }) =>
-    field.slice(0, field.lastIndexOf("."))
-  );
   return rules.flatMap((rule) =>
     valuesAt(rule.at, spec, root)
       .filter(({ field }) => !mistyped.some((path) => isWithin(field, path)))
       .flatMap((place) => violation(rule, place))
       .slice(0, maxPerRule)
       // One error per field is enough: a malformed value also breaks the rules about it.
-      .filter(({ field, reason }) =>
-        !errors.some((error) => error.field === field) &&
-        !(reason === "FieldValueRequired" && misnamed.includes(field))
-      )
+      .filter(({ field }) => !errors.some((error) => error.field === field))
   );
 }
 

@@ -139,14 +139,10 @@ function checkObject(schema: Schema, value: { [name: string]: unknown }, field: 
   }
   const known = Object.keys(properties).filter((name) => present.includes(name));
   const others = present.filter((name) => !Object.hasOwn(properties, name));
-  const hasUnknown = others.length > 0 && !schema.additionalProperties &&
-    !schema["x-kubernetes-preserve-unknown-fields"];
   const form = pairForm(schema, others, present);
   if (form !== undefined) return [invalid(field, others[0], form)];
   return [
-    // What is unknown may be what is missing, under another name: that is told first.
-    ...needed.filter((name) => !hasUnknown && !present.includes(name))
-      .map((name) => required(child(field, name))),
+    ...needed.filter((name) => !present.includes(name)).map((name) => required(child(field, name))),
     ...known.flatMap((name) => checkSchema(properties[name]!, value[name], child(field, name))),
     ...checkOthers(schema, value, others, field),
   ];

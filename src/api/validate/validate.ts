@@ -8,7 +8,7 @@ import { checkRules } from "./check-rules.ts";
 import { isObject } from "../../lib/objects.ts";
 import { checkSchema } from "./check-schema.ts";
 import { withDefaults } from "./defaults.ts";
-import type { FieldError } from "../field-error.ts";
+import { type FieldError, withoutMisnamed } from "../field-error.ts";
 import { findHiddenValues } from "./hidden-values.ts";
 import { ncapp, type Schema, spec as specSchema } from "../schema/schema.ts";
 
@@ -40,5 +40,5 @@ export function validateWritten(object: unknown): FieldError[] {
   const hidden = findHiddenValues(object).filter(({ field }) =>
     !errors.some((error) => error.field === field)
   );
-  return [...errors, ...hidden];
+  return withoutMisnamed([...errors, ...hidden]);
 }

@@ -115,11 +115,16 @@ test("an app that does not run is not entered", async () => {
   assert.equal((await other.ask("/portForward/default/web", forwarding)).status, 409);
 });
 
-test("port-forward reaches only the TCP ports of the spec, unless it allows exec", async () => {
+/** A port that answers when its client has finished. */
+async function answeringHello() {
   const answer = (socket: Socket) => socket.resume().once("end", () => socket.end("hello"));
   const server = createServer({ allowHalfOpen: true }, answer).listen(0, "127.0.0.1");
   await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+test("port-forward reaches only the TCP ports of the spec, unless it allows exec", async () => {
+  const { server, port } = await answeringHello();
   await using other = await nodeWith("1000 1000 1000", { ports: [{ port, protocol: "UDP" }] });
   const { client } = await other.ask("/portForward/default/web", forwarding);
   assert.ok(client);
@@ -149,9 +154,7 @@ test("port-forward reaches only the TCP ports of the spec, unless it allows exec
 });
 
 test("a sender with a token of its own enters an app that runs as root with create of ncapps/exec, and reaches every port", async () => {
-  const server = createServer((socket) => void socket.resume().end("hello")).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const { server, port } = await answeringHello();
   await using root = await nodeWith("0 0 0");
   const { client, status, message } = await root.ask("/portForward/default/web", {
     ...forwarding,
