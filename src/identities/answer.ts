@@ -14,7 +14,15 @@ import { isoSeconds } from "../lib/time.ts";
 import { makerOf, type Node } from "../node/node-object.ts";
 import { decide, readRequest, type Verdict, type Wanted, type World } from "./decide.ts";
 import { readServerNames } from "./server-names.ts";
-import { type ClaimObject, newClaim, nodeOfClaim, type RequestObject, slimRequest } from "./types.ts";
+import {
+  claimedAt,
+  type ClaimObject,
+  newClaim,
+  nodeOfClaim,
+  pendingMs,
+  type RequestObject,
+  slimRequest,
+} from "./types.ts";
 
 export interface AnswerParts {
   client: KubeClient;
@@ -78,8 +86,7 @@ export function createAnswers({ client, log, known, requests, claims, signal }: 
         nodeUid: claimed.data?.node,
         isInvited: claimed.data?.invited === "true",
       },
-      pending: [...claims.values()].filter((claim) => claim.data?.key && !known.has(nodeOfClaim(claim) ?? ""))
-        .length,
+      pending: [...claims.values()].filter((claim) => isPending(claim, known)).length,
       claimed,
       holderOf(wanted) {
         if (servers.includes(wanted)) return "belongs to the API server";
@@ -190,6 +197,12 @@ export function createAnswers({ client, log, known, requests, claims, signal }: 
       requests.forget({ key: name, uid });
     },
   };
+}
+
+/** Older ones without a Node are those of agents that register none. */
+function isPending(claim: ClaimObject, known: ReadonlyMap<string, unknown>): boolean {
+  return claim.data?.key !== undefined && !known.has(nodeOfClaim(claim) ?? "") &&
+    Date.now() - claimedAt(claim) < pendingMs;
 }
 
 /** The names in the last serving certificate of a claim's node. */

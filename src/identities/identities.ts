@@ -26,8 +26,10 @@ import { type Answers, createAnswers, type KnownNode, namesOf } from "./answer.t
 import { isOfAgent } from "./decide.ts";
 import { createGrants } from "./write-grants.ts";
 import {
+  claimedAt,
   type ClaimObject,
   nodeOfClaim,
+  pendingMs,
   type RefusedNodes,
   type RequestObject,
   slimRequest,
@@ -39,8 +41,6 @@ export interface IdentitiesOptions {
   hub: Hub;
   /** How long a decided request stays, for its requester to read. */
   keepMs?: number;
-  /** How long a name without a Node stays with the key that got it. */
-  keepNameMs?: number;
 }
 
 /** In the list of refused nodes; what administrators write there has other words, and stays. */
@@ -49,7 +49,7 @@ export const ofKubelet = "a kubelet made the Node of this name";
 type Key = `request/${string}` | `node/${string}`;
 
 export function createIdentitiesController(options: IdentitiesOptions): Controller {
-  const { client, log, hub, keepMs = 600_000, keepNameMs = 24 * 3_600_000 } = options;
+  const { client, log, hub, keepMs = 600_000 } = options;
   const clock = systemClock;
   /** Tells the leader's queue that something may be due. */
   let onKey: (key: Key) => void = () => {};
@@ -109,7 +109,7 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
   ): { kind: "bind" | "refuse" | "accept" | "release"; at: number } | undefined => {
     const [claim, made] = [claimOf(node), known.get(node)];
     if (!claim) return undefined;
-    const { data: { key, since, invited, node: uid } = {}, metadata } = claim;
+    const { data: { key, invited, node: uid } = {} } = claim;
     const isInvited = key === undefined || invited === "true";
     const refused = (claims.get(refusedNodes) as RefusedNodes | undefined)?.data?.[node];
     const at = clock.now();
@@ -118,8 +118,7 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
     if (key === undefined || isBound) return undefined;
     if (made?.maker === "agent" || made && isInvited) return { kind: "bind", at };
     if (made) return made.maker === "kubelet" && refused === undefined ? { kind: "refuse", at } : undefined;
-    const from = Date.parse(since ?? metadata.creationTimestamp ?? "") || clock.wall();
-    const expired = at + Math.max(0, from + keepNameMs - clock.wall());
+    const expired = at + Math.max(0, claimedAt(claim) + pendingMs - clock.wall());
     return { kind: "release", at: Math.max(expired, keptUntil.get(node) ?? 0) };
   };
   /** When a key needs work, in the time of the clock; undefined for never. */
@@ -171,7 +170,7 @@ export function createIdentitiesController(options: IdentitiesOptions): Controll
     if (step.kind === "bind") await answers.bind(claim, known.get(node)!.uid);
     else if (step.kind === "release") {
       if (await answers.release(claim)) keptUntil.delete(node);
-      else keptUntil.set(node, clock.now() + keepNameMs);
+      else keptUntil.set(node, clock.now() + pendingMs);
     } else await answers.refuse(node, step.kind === "refuse" ? ofKubelet : null);
   };
 

@@ -68,6 +68,14 @@ export function nodeOfClaim({ metadata }: ClaimObject): string | undefined {
   return metadata.name.startsWith(prefix) ? metadata.name.slice(prefix.length) : undefined;
 }
 
+/** How long a name without a Node stays with the key that got it. */
+export const pendingMs = 24 * 3_600_000;
+
+/** When a key got the name. */
+export function claimedAt({ data, metadata }: ClaimObject): number {
+  return Date.parse(data?.since ?? metadata.creationTimestamp ?? "") || Date.now();
+}
+
 export function newClaim(
   node: string,
   data: ClaimObject["data"],

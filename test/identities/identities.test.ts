@@ -225,6 +225,26 @@ test("a claim without a Node goes after a day, unless its agent lives", async ()
   for (const name of ["new", "living", "invited", "there"]) assert.ok(api.get(`${claims}/nckubelet-${name}`));
 });
 
+test("names that got a certificate today and have no Node count against new ones; agents that register none do not", async () => {
+  const api = new FakeApi();
+  const [today, before] = [0, 25].map((hours) => new Date(Date.now() - hours * 3_600_000).toISOString());
+  const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease" };
+  for (let at = 0; at < 200; at++) {
+    addClaim(api, `nckubelet-n${at}`, { key, since: at === 0 ? before : today });
+    const metadata = { name: `nckubelet-n${at}`, namespace: "kube-node-lease" };
+    api.add(leases, { ...lease, metadata } as object);
+  }
+  const attempt = async (name: string) => {
+    add(api, name, clientRequest(name));
+    await withController(api, async () => void await waitFor("it is decided", () => endOf(api, name)));
+    return endOf(api, name);
+  };
+  assert.equal((await attempt("edge-7")).type, "Approved");
+  const { type, message } = await attempt("edge-8");
+  assert.equal(type, "Denied");
+  assert.match(message, /^200 nodes got certificates and registered no Node/);
+});
+
 test("an address that a node has in its certificate stays its own, whatever other agents list; a kubelet's always wins", async () => {
   const [victim, thief, worker] = ["10.0.0.7", "10.0.0.8", "10.0.0.9"];
   const api = new FakeApi();
