@@ -16,15 +16,22 @@ export interface Place extends Opened {
 const longestMs = 3000;
 
 /** Holds one conversation, as long as it takes, and leaves. Whatever the server does with it is fine. */
-export async function converse(random: Random, place: Place): Promise<void> {
-  const [, talk] = random.pick(Object.entries(conversations));
+export async function converse(
+  random: Random,
+  place: Place,
+  about: readonly string[] = subjects(),
+): Promise<void> {
+  const talk = conversations[random.pick(about)]!;
   const done = new AbortController();
   const timer = setTimeout(() => done.abort(), longestMs);
   const sockets: Socket[] = [];
-  const open = async (port: number, tls: boolean) => {
+  const open = async (where: number | string, tls: boolean) => {
     // Not the address of those whose streams have to live.
     const localAddress = `127.0.0.${random.integer(2, 5)}`;
-    const raw = connect({ port, host: "127.0.0.1", localAddress }).on("error", () => {});
+    const address = typeof where === "string"
+      ? { path: where }
+      : { port: where, host: "127.0.0.1", localAddress };
+    const raw = connect(address).on("error", () => {});
     sockets.push(raw);
     const socket = tls ? connectTLS({ socket: raw, rejectUnauthorized: false }) : raw;
     socket.on("error", () => {});
@@ -44,7 +51,8 @@ export async function converse(random: Random, place: Place): Promise<void> {
 
 interface Talk {
   place: Place;
-  open(port: number, tls: boolean): Promise<Socket>;
+  /** Connects with a port, or the path of a socket. */
+  open(where: number | string, tls: boolean): Promise<Socket>;
   signal: AbortSignal;
 }
 
@@ -69,6 +77,26 @@ const paths = [
   "/%00",
   "//[",
 ];
+
+/** The streams that each query asks for, which the client opens. */
+const streamsOf: Record<string, string[]> = {
+  "output=1&error=1": ["error", "stdout", "stderr"],
+  "output=1&input=1": ["error", "stdin", "stdout"],
+  "output=1&input=1&tty=1": ["error", "stdin", "stdout", "resize"],
+};
+
+const manifest = { apiVersion: "app.example.com/v1alpha1", kind: "NCApp", metadata: { name: "web" } };
+const bodies = [
+  () => Buffer.from(JSON.stringify({ ...manifest, spec: { shellFile: "/opt/web.sh" } })),
+  () => Buffer.from(JSON.stringify({ ...manifest, spec: { shellFile: 1, unknown: {} } })),
+  () => Buffer.from(JSON.stringify({ ...manifest, spec: { shellFile: "x".repeat(2_000_000) } })),
+  () => Buffer.from(`${"[".repeat(50_000)}`),
+  () => Buffer.from('{"__proto__":{"a":1}'),
+  () => Buffer.alloc(0),
+];
+
+/** The names of all conversations. */
+export const subjects = () => Object.keys(conversations);
 
 const conversations: Record<string, (random: Random, talk: Talk) => Promise<void>> = {
   async portForward(random, { place, open, signal }) {
@@ -96,14 +124,77 @@ const conversations: Record<string, (random: Random, talk: Talk) => Promise<void
   },
   async exec(random, { place, open, signal }) {
     const socket = await open(place.kubelet, true);
-    const path = random.pick(["exec", "attach", "run"]);
-    socket.write(
-      upgrade(`/${path}/default/web/app?command=id&output=1&input=1`, "good", "v4.channel.k8s.io"),
-    );
+    const query = random.pick(Object.keys(streamsOf));
+    const command = random.pick([["cat"], ["yes"], ["sleep", "600"], [
+      "sh",
+      "-c",
+      "head -c 99999 /dev/zero; exit 3",
+    ]]);
+    const words = command.map((word) => `&command=${encodeURIComponent(word)}`).join("");
+    const protocol = random.pick(["v4.channel.k8s.io", "v5.channel.k8s.io"]);
+    const path = random.oneIn(4)
+      ? `attach/default/web/app?${query}`
+      : `exec/default/web/app?${query}${words}`;
+    socket.write(upgrade(`/${path}`, "good", protocol));
     const talker = new SpdyTalker(random, place.ports);
-    for (let step = 0; step < 10 && socket.writable; step++) {
-      await send(random, socket, random.oneIn(5) ? talker.illegal() : talker.legal(), signal);
+    // Some clients forget a stream, and wait.
+    const types = streamsOf[query]!.slice(random.oneIn(6) ? 1 : 0);
+    await send(random, socket, talker.command(types), signal);
+    for (let step = random.pick([3, 30, 300]); step > 0 && socket.writable; step--) {
+      await send(random, socket, talker.legal(), signal);
     }
+    if (random.oneIn(3)) await send(random, socket, talker.illegal(), signal);
+    if (random.oneIn(2)) await sleep(random.below(longestMs), signal);
+  },
+  async runCommand(random, { place, open, signal }) {
+    const socket = await open(place.kubelet, true);
+    const command = random.pick(["id", "true", "false", "yes", "sleep 600", "cat"]).replace(" ", "%20");
+    const lines = [
+      `POST /run/default/web/app?cmd=${command} HTTP/1.1`,
+      "Host: node",
+      "Authorization: Bearer good",
+    ];
+    await send(random, socket, Buffer.from(head([...lines, "Content-Length: 0"])), signal);
+    await sleep(random.below(longestMs), signal);
+  },
+  async followers(random, { place, open, signal }) {
+    for (let at = random.integer(1, 8); at > 0; at--) {
+      const isLocal = random.oneIn(2);
+      const socket = await open(isLocal ? place.socket : place.kubelet, !isLocal);
+      const path = isLocal
+        ? random.pick([
+          "/apps?watch=true",
+          "/apps/default/web?watch=true",
+          "/apps/default/web/logs?follow=true",
+        ])
+        : "/containerLogs/default/web/app?follow=true";
+      const lines = [`GET ${path} HTTP/1.1`, "Host: localhost", "Authorization: Bearer good"];
+      socket.write(head(lines));
+    }
+    await sleep(random.below(longestMs), signal);
+  },
+  async socketHttp(random, { place, open, signal }) {
+    const socket = await open(place.socket, false);
+    for (let at = random.integer(1, 20); at > 0 && socket.writable; at--) {
+      const body = random.pick(bodies)();
+      const method = random.pick(["PUT", "PUT", "DELETE", "POST", "GET"]);
+      const path = random.pick([
+        ...paths,
+        "/apps/default/web",
+        "/apps/default/web?dryRun=All",
+        "/apps/default/web/restart",
+      ]);
+      const told = random.oneIn(5) ? random.pick([0, 1, 2 ** 31, -1, body.length + 1]) : body.length;
+      const length = random.oneIn(6) ? "Transfer-Encoding: chunked" : `Content-Length: ${told}`;
+      const lines = [
+        `${method} ${path} HTTP/1.1`,
+        "Host: localhost",
+        "Content-Type: application/json",
+        length,
+      ];
+      await send(random, socket, Buffer.concat([Buffer.from(head(lines)), body]), signal);
+    }
+    await sleep(random.below(longestMs), signal);
   },
   async halfOpenTLS(random, { place, open, signal }) {
     for (let at = random.integer(1, 60); at > 0; at--) {

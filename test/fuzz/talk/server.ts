@@ -1,7 +1,9 @@
 /**
- * The agent's servers in a process of their own: the kubelet API with TLS and the local endpoint, as an agent opens them, with a fake
- * node and a fake API server behind them. It reports how long its event loop was kept and how much memory it has.
+ * The agent's servers in a process of their own: the kubelet API with TLS, and the local endpoint on a port and a socket, as an agent
+ * opens them, with a fake node and a fake API server behind them. Commands, logs and the launcher are real. It reports how long its event loop was kept and how much memory it has.
  */
+import { appendFileSync, mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { setFlagsFromString } from "node:v8";
@@ -12,10 +14,22 @@ import { silentLogger } from "../../../src/lib/log.ts";
 import { sleep } from "../../../src/lib/sleep.ts";
 import { createServerApp } from "../../../src/server/app.ts";
 import { createKubeletApp } from "../../../src/server/kubelet/kubelet.ts";
-import { isLoopbackHost, listenOnPort, listenWithTLS } from "../../../src/server/listen/listen.ts";
+import {
+  isLoopbackHost,
+  listenOnPort,
+  listenOnSocket,
+  listenWithTLS,
+} from "../../../src/server/listen/listen.ts";
 import { createSelfSigned } from "../../../src/server/listen/self-signed.ts";
 import { createAuthentication, createAuthorization } from "../../../src/server/listen/token-review.ts";
+import type { AppActions } from "../../../src/server/services.ts";
+import type { AppView } from "../../../src/server/view.ts";
+import { entranceOf } from "../../../src/supervisor/launcher/launcher.ts";
+import { builtLauncher } from "../../harness/launcher.ts";
 import { servicesWith, viewWith, web } from "../../server/fake-agent.ts";
+import { firstPart } from "../../supervisor/logs/log-files.ts";
+import { enterable } from "../../supervisor/run/enterable-run.ts";
+import { tempFolder } from "../../temp-folder.ts";
 import { kubeletServices } from "../../server/kubelet/fake-kubelet.ts";
 
 /** What the parent asks for, and gets. */
@@ -31,6 +45,7 @@ export interface Measured {
 export interface Opened {
   kubelet: number;
   local: number;
+  socket: string;
 }
 
 /** Knows one token, and takes its time. */
@@ -43,12 +58,41 @@ const client = {
   },
 } as unknown as KubeClient;
 
+const temp = tempFolder();
+const run = await enterable();
+const logFile = firstPart(join(temp.path, "default_web"));
+mkdirSync(dirname(logFile));
+/** An app that prints, and whose status changes, all the time. */
+let app: AppView = { ...web, logFile, run: { id: run.runId, folder: run.folder } };
+const watchers = new Set<(key: string) => void>();
+setInterval(() => {
+  appendFileSync(logFile, `${new Date().toISOString()} tick\n`);
+  app = { ...app, status: { ...app.status } };
+  for (const watcher of watchers) watcher("default/web");
+}, 50);
 const view = viewWith({
-  app: (_, name) => name === "web" ? { ...web, run: { id: "one", folder: "/no/such/run" } } : undefined,
+  apps: () => [app],
+  app: (_, name) => name === "web" ? app : undefined,
+  onChange(watcher) {
+    watchers.add(watcher);
+    return () => watchers.delete(watcher);
+  },
 });
+const done = async () => ({ done: true, app: web.app }) as const;
+const actions: AppActions = {
+  put: done,
+  remove: done,
+  restart: done,
+  stop: done,
+  start: done,
+  reload: done,
+  trigger: done,
+  undo: done,
+};
 const reviews = { client, node: "node-a", log: silentLogger };
 const services = kubeletServices({
   view,
+  launcher: entranceOf(await builtLauncher()),
   authenticate: createAuthentication(reviews),
   authorize: createAuthorization(reviews),
 });
@@ -66,6 +110,8 @@ const local = await listenOnPort(
   createServerApp({ kind: "loopback", isOwnHost: isLoopbackHost }, servicesWith({ view })),
   "127.0.0.1:0",
 );
+const socket = join(temp.path, "agent.sock");
+await listenOnSocket(createServerApp({ kind: "socket" }, servicesWith({ view, actions })), socket);
 /**
  * Measures how much later than wanted a timer fires because of work in this thread: on a busy machine it also waits for a core, which
  * is not the server's doing, so only as much counts as the thread has computed meanwhile.
@@ -99,5 +145,11 @@ process.on("message", (question: Question) => {
   };
   process.send!(measured);
 });
-process.on("disconnect", () => process.exit());
-process.send!({ kubelet: kubelet.port, local: Number(new URL(local.address).port) } satisfies Opened);
+process.on("disconnect", () => {
+  temp.remove();
+  run[Symbol.dispose]();
+  process.exit();
+});
+process.send!(
+  { kubelet: kubelet.port, local: Number(new URL(local.address).port), socket } satisfies Opened,
+);

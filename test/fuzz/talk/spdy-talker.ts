@@ -20,20 +20,30 @@ export class SpdyTalker {
   #next = 1;
   #requests = 0;
   #open: number[] = [];
+  #isCommand = false;
 
   constructor(random: Random, ports: Ports) {
     this.#random = random;
     this.#ports = ports;
   }
 
+  /** Opens the streams of a command, which then has no others. */
+  command(types: readonly string[]): Uint8Array {
+    this.#isCommand = true;
+    return Buffer.concat(types.map((streamType) => this.#synStream({ streamType })));
+  }
+
   /** The bytes of the next step: one or more frames that the protocol allows now. */
   legal(): Uint8Array {
     const random = this.#random;
     const stream = this.#open.length > 0 ? random.pick(this.#open) : undefined;
-    const steps: (() => Uint8Array)[] = [
+    const opening = [
       () => this.#pair(),
       () => this.#stream("error", this.#requests++),
       () => this.#burst(),
+    ];
+    const steps: (() => Uint8Array)[] = [
+      ...(this.#isCommand ? [] : opening),
       () => encodeControl({ type: "ping", id: 2 * random.below(1000) + 1 }),
       () => encodeControl({ type: "settings", initialWindow: random.pick([0, 1, 65_536, 0x7fffffff]) }),
       () => encodeControl({ type: "windowUpdate", stream: 0, delta: random.integer(1, 100_000) }),
@@ -46,6 +56,7 @@ export class SpdyTalker {
         () => encodeControl({ type: "headers", stream, fin: false, block: this.#block({ a: "1" }) }),
         () => this.#reset(stream),
         () => this.#data(stream, 0, true),
+        () => this.#line(stream, JSON.stringify({ Width: random.below(300), Height: random.below(100) })),
       );
     }
     return random.pick(steps)();
@@ -81,12 +92,16 @@ export class SpdyTalker {
   }
 
   #stream(streamType: "data" | "error", requestID: number): Uint8Array {
+    const port = String(this.#random.pick(Object.values(this.#ports)));
+    const padding = this.#random.oneIn(4) ? "x".repeat(this.#random.below(3500)) : "";
+    return this.#synStream({ streamType, port, requestID: String(requestID), padding });
+  }
+
+  #synStream(headers: Record<string, string>): Uint8Array {
     const stream = this.#next;
     this.#next += 2;
     this.#open.push(stream);
-    const port = String(this.#random.pick(Object.values(this.#ports)));
-    const padding = this.#random.oneIn(4) ? "x".repeat(this.#random.below(3500)) : "";
-    const block = this.#block({ streamType, port, requestID: String(requestID), padding });
+    const block = this.#block(headers);
     return encodeControl({ type: "synStream", stream, fin: false, unidirectional: false, block });
   }
 
@@ -111,6 +126,11 @@ export class SpdyTalker {
   #data(stream: number, length: number, isLast: boolean): Uint8Array {
     if (isLast) this.#open = this.#open.filter((each) => each !== stream);
     return Buffer.concat([encodeDataHead(stream, length, isLast), Buffer.alloc(length, 120)]);
+  }
+
+  #line(stream: number, text: string): Uint8Array {
+    const bytes = Buffer.from(`${text}\n`);
+    return Buffer.concat([encodeDataHead(stream, bytes.length, false), bytes]);
   }
 
   #tinyData(stream: number): Uint8Array {

@@ -155,7 +155,7 @@ test(
     client.send({ type: "reset", stream: stdout.id, status: 5 });
     client.socket.uncork();
     await client.replied();
-    for (let line = 0; line < 3; line++) appendFileSync(logFile, "a line that nobody reads\n".repeat(4000));
+    for (let line = 0; line < 3; line++) appendFileSync(logFile, "a line that is not read\n".repeat(4000));
     client.socket.destroy();
     await waitFor("nothing is left", () => kubelet.services.limits.sessions.now === 0);
   },
