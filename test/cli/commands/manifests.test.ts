@@ -42,6 +42,19 @@ test("manifests are for current servers, unless the server is older", async (t) 
   assert.equal(image.stderr, "");
 });
 
+test("manifests say where agents may show apps as Pods", async () => {
+  const text = async (...words: string[]) =>
+    (await call(["manifests", "--server-minor", "34", ...words]).done).stdout;
+  const binding = /kind: ClusterRoleBinding\nmetadata:\n +name: "?nckubelet-pods/;
+  assert.match(await text(), binding);
+  assert.match(await text(), /with the label app\.example\.com\/pods=false/);
+  assert.match(await text("--pods", "labelled"), /without the label app\.example\.com\/pods=true/);
+  assert.doesNotMatch(await text("--pods", "never"), binding);
+  const { code, stderr } = await call(["manifests", "--server-minor", "34", "--pods", "always"]).done;
+  assert.equal(code, 2);
+  assert.match(stderr, /--pods "always"/);
+});
+
 test("manifests asks the server for its version", async (t) => {
   const HOME = await createHome(t);
   await withVersion("31+", async (url) => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { buildPolicies } from "../../../src/api/install/install.ts";
 import { applyDefaults } from "../../../src/api/validate/validate.ts";
 import type { NCApp, NCAppSpec, NCAppStatus } from "../../../src/api/types.ts";
 import { nodes, pods as podResource } from "../../../src/kube/resources.ts";
@@ -316,6 +317,30 @@ test("what a server refuses for moments is not worth a word, what it refuses for
   assert.equal(pods.refusalOf("default/web")?.reason, "PodForbidden");
   pods.remove("default/web");
   assert.equal(pods.refusalOf("default/web"), undefined);
+});
+
+test("a namespace that wants no Pods of apps is asked every five minutes, and the app says so", async () => {
+  const { api, clock, pods, register } = setUp();
+  const [message] = /an agent shows no app as a Pod in a namespace without the label [^"]+/.exec(
+    JSON.stringify(buildPolicies("labelled")),
+  )!;
+  let asked = 0;
+  api.intercept = (request) => {
+    if (request.method !== "POST") return;
+    asked++;
+    throw problem(
+      request,
+      403,
+      "Forbidden",
+      `ValidatingAdmissionPolicy 'x' with binding 'x' denied request: ${message}`,
+    );
+  };
+  await register();
+  pods.show(shown("web"));
+  await clock.advance(290_000);
+  assert.deepEqual([asked, pods.refusalOf("default/web")?.reason], [1, "NamespaceWithoutPods"]);
+  await clock.advance(20_000);
+  assert.equal(asked, 2);
 });
 
 test("a quota that has no room for another Pod does not delay changes of those that are there", async () => {
