@@ -95,6 +95,29 @@ test("an agent that loses its terminal stops its apps with --stop-apps-on-exit",
   });
 });
 
+test("an agent under nohup goes on when its terminal closes, with its apps: it reloads", {
+  skip: !existsSync("/usr/bin/script") && "no script(1) here",
+}, async () => {
+  const agent = [...program, ...agentWords].map(shellQuote).join(" ");
+  const isUp = "until grep -q agent.sock agent.log; do sleep 0.1; done; echo agent.sock";
+  const line = `nohup ${agent} >agent.log 2>&1 & echo $! >agent.pid; ${isUp}; wait`;
+  await withAgent(["script", "-qec", line, "/dev/null"], async ({ child, folder, command, runApp }) => {
+    const pid = Number(await readFile(join(folder, "agent.pid"), "utf8"));
+    try {
+      const app = await runApp();
+      child.kill("SIGKILL");
+      const log = () => readFile(join(folder, "agent.log"), "utf8");
+      await waitFor("the hang-up is a reload", async () => (await log()).includes("reloaded: "), 20_000);
+      assert.equal(JSON.parse((await command("ps", "-o", "json")).stdout).items[0].status.pid, app);
+      process.kill(pid, "SIGTERM");
+      await waitFor("the app is stopped, as by every SIGTERM", () => !isThere(app), 20_000);
+    } finally {
+      if (isThere(pid)) process.kill(pid, "SIGTERM");
+      await waitFor("the agent has ended", () => !isThere(pid), 20_000);
+    }
+  });
+});
+
 test("an agent whose stderr is closed keeps working and stops as usual", async () => {
   await withAgent([...program, ...agentWords], async ({ child, command, runApp }) => {
     const app = await runApp();
