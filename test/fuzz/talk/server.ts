@@ -2,7 +2,7 @@
  * The agent's servers in a process of their own: the kubelet API with TLS, and the local endpoint on a port and a socket, as an agent
  * opens them, with a fake node and a fake API server behind them. Commands, logs and the launcher are real. It reports how long its event loop was kept and how much memory it has.
  */
-import { appendFileSync, mkdirSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { performance } from "node:perf_hooks";
 import process from "node:process";
@@ -41,6 +41,9 @@ export interface Measured {
   /** Live memory, after a collection if that was asked for. */
   live: number;
   sessions: number;
+  /** Nanoseconds for which this thread has run, and those for which it waited for a core. */
+  ran: number;
+  waited: number;
 }
 export interface Opened {
   kubelet: number;
@@ -137,7 +140,10 @@ const collect = runInNewContext("gc") as () => void;
 process.on("message", (question: Question) => {
   if (question === "collect") collect();
   const { heapUsed, external, rss } = process.memoryUsage();
+  const [ran = 0, waited = 0] = readFileSync("/proc/self/schedstat", "utf8").split(" ").map(Number);
   const measured: Measured = {
+    ran,
+    waited,
     kept: kept.splice(0),
     rss,
     live: heapUsed + external,
