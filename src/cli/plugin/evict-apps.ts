@@ -90,11 +90,16 @@ async function readBudgets(
   const listed = async <T extends KubeObject>(resource: KubeResource) =>
     (await Promise.all(namespaces.map((namespace) => listAll<T>(client, { resource, namespace }))))
       .flatMap(({ items }) => items);
+  const ifServed = <T extends KubeObject>(resource: KubeResource) =>
+    listed<T>(resource).catch((error): T[] => {
+      if (!hasStatus(error, 404)) throw error;
+      return [];
+    });
   // Servers before 1.21 have only an older version of budgets; theirs count through evictions alone.
-  const budgets = await listed<KubeObject & Parameters<typeof readBudget>[0]>(disruptionBudgets)
-    .catch((error) => hasStatus(error, 404) ? [] : Promise.reject(error));
+  const budgets = await ifServed<KubeObject & Parameters<typeof readBudget>[0]>(disruptionBudgets);
+  // NCAppSets are not installed everywhere.
+  const sets = await ifServed<NCAppSet & KubeObject>(ncappsets);
   // The apps come last: what happened since shows in them, and not in the older status of a budget.
-  const sets = await listed<NCAppSet & KubeObject>(ncappsets);
   return { budgets: budgets.map(readBudget), sets, apps: await listed<NCApp & KubeObject>(ncapps) };
 }
 
