@@ -78,8 +78,8 @@ export const lifecycle = {
     type: "string",
     description:
       "Script that runs first when the app stops: an absolute path on the node. `$NCAPP_PID` is the main process of the app. " +
-      "It may take nine tenths of the grace period. If it succeeds, the app has the rest of them to end by itself, and gets " +
-      "`stopSignal` for the last tenth; if it fails, `stopSignal` follows at once.",
+      "It may take nine tenths of the grace period. If it succeeds, the app has half of the rest to end before it gets `stopSignal`; if " +
+      "it fails, `stopSignal` follows at once.",
     pattern: path,
     maxLength: 4_096,
   },

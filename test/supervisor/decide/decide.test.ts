@@ -394,12 +394,12 @@ describe("an app that is stopping", () => {
     assert.deepEqual(kinds(look(stopping, { view: viewWith() })), ["stopFile"]);
   });
 
-  test("has the rest of the grace period to end by itself after its stop file, and gets the signal for the last tenth", () => {
+  test("has half of what its stop file left of the grace period to end by itself, then gets the signal", () => {
     const ended = afterFile({}, start + 1000);
     assert.deepEqual([kinds(ended), ended.events], [[], []]);
     const at = (ms: number) => look(ended.record, { view: viewWith(), now: start + ms });
-    assert.deepEqual([1000, 4499, 4500].map((ms) => kinds(at(ms))), [[], [], ["terminate"]]);
-    assert.deepEqual([1000, 4499].map((ms) => at(ms).wakeAt), [start + 2000, start + 4500]);
+    assert.deepEqual([1000, 2999, 3000].map((ms) => kinds(at(ms))), [[], [], ["terminate"]]);
+    assert.deepEqual([1000, 2999].map((ms) => at(ms).wakeAt), [start + 2000, start + 3000]);
   });
 
   test("gets the signal at once if its stop file failed; event, message and last exit say why", () => {
@@ -414,7 +414,7 @@ describe("an app that is stopping", () => {
 
   test("does not have its stop file run again by the next agent, once it has ended", () => {
     const { record } = afterFile({}, start + 1000);
-    assert.deepEqual(kinds(look(record, { view: viewWith(), now: start + 4600 })), ["terminate"]);
+    assert.deepEqual(kinds(look(record, { view: viewWith(), now: start + 4000 })), ["terminate"]);
   });
 
   test("has a part of the grace period left after every stop file, to handle the signal", () => {
@@ -429,8 +429,7 @@ describe("an app that is stopping", () => {
           const at = start + used * most;
           const file = { at, ...(fails ? { problem } : {}) };
           const signalAt = signalTime(app, { ...begun, file })!;
-          assert.ok(signalAt >= at && signalAt <= begun.deadline - graceMs * 0.1 + 0.01);
-          if (!fails) assert.ok(signalAt >= begun.since + graceMs * 0.9 - 0.01);
+          assert.ok(signalAt >= at && signalAt <= begun.deadline - graceMs * 0.05 + 0.01);
           if (fails) assert.equal(signalAt, at);
         },
       ),
