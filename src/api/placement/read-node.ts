@@ -25,7 +25,7 @@ export function readNode(node: NodeObject, known: readonly Taint[], now: number)
   const isTrue = (condition: string) =>
     conditions.some(({ type, status }) => type === condition && status === "True");
   // A Node may have thousands of taints.
-  const before = new Map(known.map((taint) => [`${taint.key} ${taint.effect}`, taint]));
+  const before = new Map(known.map((taint) => [idOf(taint), taint]));
   return {
     labels: node.metadata?.labels ?? {},
     taints: (node.spec?.taints ?? []).map((taint) => readTaint(taint, before, now)),
@@ -49,6 +49,11 @@ function readTaint(
 ): Taint {
   const plain = { key, ...(value ? { value } : {}), effect };
   if (effect !== "NoExecute") return plain;
-  const before = known.get(`${key} ${effect}`);
+  const before = known.get(idOf(plain));
   return { ...plain, since: Date.parse(timeAdded ?? "") || before?.since || now };
+}
+
+/** JSON takes values of any type, as the server of another maker might send them. */
+function idOf({ key, effect }: Pick<Taint, "key" | "effect">): string {
+  return JSON.stringify([key, effect]);
 }

@@ -7,7 +7,8 @@ import { atRest, soon } from "./invariants/list.ts";
 import type { Tally } from "./tally.ts";
 
 const lookMs = 500;
-const triesAtRest = 6;
+/** An agent may notice that a launcher was killed at its next look only, after 10 s; until then, output waits in the pipe. */
+const triesAtRest = 24;
 
 /** Ends every fault: all programs run and reach each other. */
 export async function calm({ world }: Storm): Promise<void> {
