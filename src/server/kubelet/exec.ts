@@ -61,6 +61,25 @@ export async function exec(context: KubeletContext, services: KubeletServices): 
   await requireEntry(context, found, services);
   const { command, tty, streams: types } = readCommandQuery(new URL(context.req.url));
   if (command.length === 0) throw new Refusal(400, "query parameter command: Required value");
+  return serveRemote(context, services, found, types, async (remote) => {
+    const input = types.includes("stdin");
+    const options = { launcher: services.launcher, pid: found.status.pid, terminal: tty, input };
+    const session = await startExecSession(run.folder, command, options).catch((error: Error) => error);
+    if (session instanceof Error) return await sendResult(remote, failureStatus(session.message));
+    const gone = new AbortController();
+    void remote.session.closed.then(() => gone.abort());
+    await connect(remote, session, endOfStream(context, services, found, gone.signal));
+  });
+}
+
+/** Serves these streams of an app, once the client has opened all of them. */
+function serveRemote(
+  context: KubeletContext,
+  services: KubeletServices,
+  found: AppView,
+  types: StreamType[],
+  serve: (remote: RemoteStreams) => Promise<void>,
+): Response {
   return acceptStreams(
     context,
     remoteCommandProtocols,
@@ -68,14 +87,7 @@ export async function exec(context: KubeletContext, services: KubeletServices): 
     useOf(found, types),
     async (socket, holder) => {
       const remote = await openRemoteStreams(socket, types, services, holder);
-      if (!remote) return;
-      const input = types.includes("stdin");
-      const options = { launcher: services.launcher, pid: found.status.pid, terminal: tty, input };
-      const session = await startExecSession(run.folder, command, options).catch((error: Error) => error);
-      if (session instanceof Error) return await sendResult(remote, failureStatus(session.message));
-      const gone = new AbortController();
-      void remote.session.closed.then(() => gone.abort());
-      await connect(remote, session, endOfStream(context, services, found, gone.signal));
+      if (remote) await serve(remote);
     },
   );
 }
@@ -137,37 +149,29 @@ export async function attach(context: KubeletContext, services: KubeletServices)
   const run = requireRun(found);
   await requireEntry(context, found, services);
   const { streams: types } = readCommandQuery(new URL(context.req.url));
-  return acceptStreams(
-    context,
-    remoteCommandProtocols,
-    services,
-    useOf(found, types),
-    async (socket, holder) => {
-      const remote = await openRemoteStreams(socket, types, services, holder);
-      if (!remote) return;
-      const { session, streams: { stdin, stdout, resize } } = remote;
-      stdin?.resume();
-      resize?.resume();
-      const gone = new AbortController();
-      const { signal } = gone;
-      void session.closed.then(() => gone.abort());
-      const until = endOfStream(context, services, { ...found, run }, signal);
-      if (stdout) {
-        const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal, until });
-        const lines = ReadableStream.from(log, { objectMode: false });
-        lines.pipe(stdout, { end: false });
-        // Also if it was reset already: nothing reads the lines then, and their files would stay open.
-        finished(stdout, { readable: false }, () => {
-          gone.abort();
-          lines.destroy();
-        });
-        await new Promise((resolve) => lines.once("close", resolve).once("error", resolve));
-      } else await aborted(AbortSignal.any([signal, until]));
-      gone.abort();
-      const isRefused = until.reason instanceof Refusal;
-      await sendResult(remote, isRefused ? failureStatus(until.reason.message) : exitStatus(0));
-    },
-  );
+  return serveRemote(context, services, found, types, async (remote) => {
+    const { session, streams: { stdin, stdout, resize } } = remote;
+    stdin?.resume();
+    resize?.resume();
+    const gone = new AbortController();
+    const { signal } = gone;
+    void session.closed.then(() => gone.abort());
+    const until = endOfStream(context, services, { ...found, run }, signal);
+    if (stdout) {
+      const log = readLog(dirname(found.logFile), { follow: true, tailLines: 0, signal, until });
+      const lines = ReadableStream.from(log, { objectMode: false });
+      lines.pipe(stdout, { end: false });
+      // Also if it was reset already: nothing reads the lines then, and their files would stay open.
+      finished(stdout, { readable: false }, () => {
+        gone.abort();
+        lines.destroy();
+      });
+      await new Promise((resolve) => lines.once("close", resolve).once("error", resolve));
+    } else await aborted(AbortSignal.any([signal, until]));
+    gone.abort();
+    const isRefused = until.reason instanceof Refusal;
+    await sendResult(remote, isRefused ? failureStatus(until.reason.message) : exitStatus(0));
+  });
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
